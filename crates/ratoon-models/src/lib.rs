@@ -1,0 +1,1 @@
+//! ratoon-models

@@ -1,0 +1,194 @@
+//! Step 4 of 10: what the decision model sees. The goal, the next action, the task context, one unit a candidate.
+//!
+//! Everything is written once, as compact JSON in the contract's notation, and estimated once; a batch only puts
+//! pieces together. Tool output is data in the state, never prose of ours. Values that look like credentials are
+//! masked in these copies, at the same length, so that no excerpt or limit depends on the masking.
+
+mod credentials;
+mod goal;
+
+use std::borrow::Cow;
+
+use crate::count::Estimate;
+use crate::json::push_text;
+use crate::pairs::Pair;
+use crate::protection::{Candidate, TurnProtection};
+use crate::request::Request;
+use crate::snapshot::{Block, Snapshot};
+use crate::text::{Excerpt, code_points, is_blank};
+use crate::turns::Turn;
+
+/// The serialised pieces of all states of a call.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    opening: String,
+    opening_estimate: Estimate,
+    units: Vec<Unit>,
+    has_aim: bool,
+}
+
+/// One evidence unit.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    json: String,
+    pub(crate) estimate: Estimate,
+}
+
+const CLOSING: &str = "]}";
+
+impl Evidence {
+    /// Writes the shared part. Units are added with [`Evidence::push`].
+    pub(crate) fn new(
+        request: &Request<'_>,
+        turns: &[Turn],
+        protection: &TurnProtection,
+        mask: bool,
+    ) -> Evidence {
+        let limit = request.options.evidence_chars;
+        let goal = goal::goal(request);
+        let has_aim = !is_blank(&goal) || !is_blank(&request.next_action);
+        let mut opening = String::new();
+        let field = |name: &str, text: &str, out: &mut String| {
+            out.push_str(name);
+            push_text(out, &masked(text, mask));
+        };
+        field("{\"goal\":", &goal, &mut opening);
+        field(",\"next_action\":", &request.next_action, &mut opening);
+        opening.push_str(",\"task_context\":[");
+        for (at, turn) in context(request, turns, protection).enumerate() {
+            opening.push_str(if at > 0 { ",{\"role\":\"" } else { "{\"role\":\"" });
+            opening.push_str(turn.role.as_str());
+            let text = said(&request.snapshot, turn);
+            let text = masked(&text, mask);
+            field("\",\"text\":", &crate::text::cut(&text, limit), &mut opening);
+            opening.push('}');
+        }
+        opening.push_str("],\"evidence_units\":[");
+        Evidence { opening_estimate: Estimate::of(&opening), opening, units: Vec::new(), has_aim }
+    }
+
+    /// False if there is neither a goal nor a next action to judge against.
+    pub(crate) fn has_aim(&self) -> bool {
+        self.has_aim
+    }
+
+    /// Adds the unit of a candidate.
+    pub(crate) fn push(
+        &mut self,
+        id: &str,
+        candidate: &Candidate<'_, '_>,
+        pair: &Pair<'_>,
+        limit: u64,
+        mask: bool,
+    ) {
+        let length = candidate.text.code_points();
+        let text = candidate.text.decode_lossy();
+        let input_length = code_points(&pair.arguments);
+        let mut json = String::with_capacity(160 + text.len().min(4 * limit.min(1 << 20) as usize));
+        json.push_str("{\"id\":");
+        push_text(&mut json, id);
+        json.push_str(",\"tool\":");
+        push_text(&mut json, &candidate.tool);
+        json.push_str(",\"input\":");
+        push_excerpt(&mut json, &pair.arguments, input_length, limit, mask);
+        json.push_str(",\"input_complete\":");
+        json.push_str(if input_length <= limit { "true" } else { "false" });
+        json.push_str(",\"result_preview\":");
+        push_excerpt(&mut json, &text, length, limit, mask);
+        json.push_str(",\"preview_complete\":");
+        json.push_str(if length <= limit { "true" } else { "false" });
+        json.push_str(",\"result_chars\":");
+        json.push_str(&length.to_string());
+        json.push('}');
+        self.units.push(Unit { estimate: Estimate::of(&json), json });
+    }
+
+    pub(crate) fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// The estimate of a state without any unit.
+    pub(crate) fn frame_estimate(&self) -> Estimate {
+        self.opening_estimate + Estimate::of(CLOSING)
+    }
+
+    /// The state with these units, as compact JSON.
+    pub(crate) fn state(&self, units: &[usize]) -> String {
+        let size: usize = units.iter().map(|&unit| self.units[unit].json.len() + 1).sum();
+        let mut state = String::with_capacity(self.opening.len() + size + CLOSING.len());
+        state.push_str(&self.opening);
+        for (at, &unit) in units.iter().enumerate() {
+            if at > 0 {
+                state.push(',');
+            }
+            state.push_str(&self.units[unit].json);
+        }
+        state.push_str(CLOSING);
+        state
+    }
+}
+
+/// The turns that are told as context: the first, the system's, the listed ones, and the newest, at least one.
+fn context<'t>(
+    request: &Request<'_>,
+    turns: &'t [Turn],
+    protection: &TurnProtection,
+) -> impl Iterator<Item = &'t Turn> {
+    let at_least_one = request.options.preserve_recent_messages == 0;
+    let last = turns.len().saturating_sub(1);
+    let shown = move |at: usize, reason: Option<crate::protection::Protection>| {
+        reason.is_some() || (at_least_one && at == last)
+    };
+    let reasons: Vec<_> = protection.reasons.clone();
+    turns.iter().enumerate().filter(move |&(at, _)| shown(at, reasons[at])).map(|(_, turn)| turn)
+}
+
+/// What was said in a turn: its text blocks joined with newlines. Never thinking, calls or results.
+fn said<'a>(snapshot: &Snapshot<'a>, turn: &Turn) -> Cow<'a, str> {
+    join(snapshot.blocks()[turn.blocks.clone()].iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.decode_lossy()),
+        _ => None,
+    }))
+}
+
+fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
+    let Some(first) = texts.next() else { return Cow::Borrowed("") };
+    texts.fold(first, |mut joined, text| {
+        let all = joined.to_mut();
+        all.push('\n');
+        all.push_str(&text);
+        joined
+    })
+}
+
+fn masked(text: &str, mask: bool) -> Cow<'_, str> {
+    if mask { credentials::mask(text) } else { Cow::Borrowed(text) }
+}
+
+/// Appends the excerpt of a text as a JSON string. Only what may be shown, and a margin around the cut so that a
+/// credential is recognised although it is cut in two, is searched for credentials.
+fn push_excerpt(json: &mut String, text: &str, length: u64, limit: u64, mask: bool) {
+    const MARGIN: usize = 4096;
+    let excerpt = Excerpt::of(text, length, limit);
+    let mut shown = String::new();
+    match &excerpt {
+        Excerpt::Whole => return push_text(json, &masked(text, mask)),
+        Excerpt::Head(head) => {
+            let window = &text[..text.floor_char_boundary(head.end + MARGIN)];
+            shown.push_str(&masked(window, mask)[head.clone()]);
+        }
+        Excerpt::HeadTail(head, tail) => {
+            if mask && tail.start.saturating_sub(head.end) > 2 * MARGIN {
+                let front = masked(&text[..text.floor_char_boundary(head.end + MARGIN)], mask);
+                let start = text.floor_char_boundary(tail.start - MARGIN);
+                let back = masked(&text[start..], mask);
+                shown.push_str(&front[head.clone()]);
+                shown.push_str("\n…\n");
+                shown.push_str(&back[tail.start - start..]);
+            } else {
+                excerpt.push(&mut shown, &masked(text, mask));
+            }
+        }
+    }
+    push_text(json, &shown);
+}

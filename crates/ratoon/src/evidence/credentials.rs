@@ -1,0 +1,229 @@
+//! Credential-shaped values are masked in what is sent to a decision model.
+//!
+//! The mask has the length of what it hides, in bytes and in code points, so excerpts, limits and recorded lengths do
+//! not depend on it. The proposal is made from the original and never masked.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+
+/// `text` with credential-shaped values replaced by asterisks.
+pub(super) fn mask(text: &str) -> Cow<'_, str> {
+    let spans = spans(text);
+    if spans.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut masked = String::with_capacity(text.len());
+    let mut copied = 0;
+    for span in spans {
+        if span.start < copied {
+            continue;
+        }
+        masked.push_str(&text[copied..span.start]);
+        masked.extend(std::iter::repeat_n('*', span.len()));
+        copied = span.end;
+    }
+    masked.push_str(&text[copied..]);
+    Cow::Owned(masked)
+}
+
+/// Beginnings of tokens that well-known services hand out.
+const TOKEN_PREFIXES: [&str; 22] = [
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xoxa-",
+    "xoxs-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "hf_",
+    "npm_",
+    "shpat_",
+];
+
+/// Ends of names whose values are secret, in lower case.
+const SECRET_NAMES: [&str; 14] = [
+    "api_key",
+    "apikey",
+    "api-key",
+    "access_key",
+    "accesskey",
+    "secret_key",
+    "secretkey",
+    "private_key",
+    "account_key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "credential",
+];
+
+const SHORTEST_TOKEN: usize = 16;
+const SHORTEST_SECRET: usize = 12;
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// Ranges of ASCII bytes to mask, in order of their starts.
+fn spans(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut spans = private_keys(text);
+    let mut at = 0;
+    while at < bytes.len() {
+        if !is_word(bytes[at]) {
+            if bytes[at] == b':' && bytes[at..].starts_with(b"://") {
+                spans.extend(password_of_url(bytes, at + 3));
+            }
+            at += 1;
+            continue;
+        }
+        let start = at;
+        at += bytes[at..].iter().take_while(|&&byte| is_word(byte)).count();
+        let word = &text[start..at];
+        if word.len() >= SHORTEST_TOKEN && is_token(word) {
+            spans.push(start..at);
+        } else if matches!(word, "Bearer" | "bearer" | "Basic" | "basic") {
+            spans.extend(value_behind(bytes, at, |byte| byte == b' ', |_| true));
+        } else if is_secret_name(word, bytes.get(at)) {
+            let is_between = |byte| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b':' | b'=');
+            spans.extend(value_behind(bytes, at, is_between, |gap| {
+                gap.contains(&b':') || gap.contains(&b'=')
+            }));
+        }
+    }
+    spans.sort_by_key(|span| span.start);
+    spans
+}
+
+fn is_token(word: &str) -> bool {
+    let known = TOKEN_PREFIXES.iter().any(|prefix| word.starts_with(prefix));
+    let json_web_token = || word.starts_with("eyJ") && word.matches('.').count() == 2;
+    (known && word.bytes().any(|byte| byte.is_ascii_digit())) || json_web_token()
+}
+
+fn is_secret_name(word: &str, next: Option<&u8>) -> bool {
+    let assigned = next.is_some_and(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'' | b'\\' | b' '));
+    let ends_with = |name: &&str| {
+        let start = word.len().checked_sub(name.len());
+        start.is_some_and(|start| word.as_bytes()[start..].eq_ignore_ascii_case(name.as_bytes()))
+    };
+    assigned && SECRET_NAMES.iter().any(|name| ends_with(&name))
+}
+
+/// The value behind a name, if it looks like a secret rather than like code or prose: long enough, and
+/// letters mixed with digits.
+fn value_behind(
+    bytes: &[u8],
+    name_end: usize,
+    is_between: fn(u8) -> bool,
+    assigns: fn(&[u8]) -> bool,
+) -> Option<Range<usize>> {
+    let gap = bytes[name_end..].iter().take(8).take_while(|&&byte| is_between(byte)).count();
+    let start = name_end + gap;
+    let is_value = |byte: &u8| {
+        is_word(*byte) || matches!(byte, b'+' | b'/' | b'=' | b'~' | b'!' | b'$' | b'%' | b'&' | b'*')
+    };
+    let length = bytes[start..].iter().take_while(|byte| is_value(byte)).count();
+    let value = &bytes[start..start + length];
+    let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    (gap > 0 && assigns(&bytes[name_end..start]) && length >= SHORTEST_SECRET && mixed)
+        .then_some(start..start + length)
+}
+
+/// The password in `scheme://user:password@host`.
+fn password_of_url(bytes: &[u8], start: usize) -> Option<Range<usize>> {
+    let ends = |byte: &u8| {
+        byte.is_ascii_whitespace() || !byte.is_ascii() || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>')
+    };
+    let authority = &bytes[start..start + bytes[start..].iter().take_while(|byte| !ends(byte)).count()];
+    let host = authority.iter().rposition(|&byte| byte == b'@')?;
+    let colon = authority[..host].iter().position(|&byte| byte == b':')?;
+    (host > colon + 1).then_some(start + colon + 1..start + host)
+}
+
+/// The lines between the first and the last line of private keys in PEM form.
+fn private_keys(text: &str) -> Vec<Range<usize>> {
+    const BEGIN: &str = "PRIVATE KEY-----";
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(found) = memmem::find(&text.as_bytes()[at..], BEGIN.as_bytes()) {
+        let start = at + found + BEGIN.len();
+        let opens = text[..start].rfind("-----BEGIN").is_some_and(|begin| start - begin < 64);
+        let inner = if opens {
+            let end = text[start..].find("-----END").map_or(text.len(), |end| start + end);
+            start..end
+        } else {
+            // Only the end is in sight, as in the tail of a cut text.
+            let end = text[..start].rfind("-----END").unwrap_or(start);
+            at..end
+        };
+        at = inner.end.max(start);
+        let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        let mut run: Option<usize> = None;
+        for place in inner.clone() {
+            match (is_key(text.as_bytes()[place]), run) {
+                (true, None) => run = Some(place),
+                (false, Some(start)) => {
+                    spans.push(start..place);
+                    run = None;
+                }
+                _ => {}
+            }
+        }
+        spans.extend(run.map(|start| start..inner.end));
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_credential_is_masked_at_its_length() {
+        for (text, secret) in [
+            ("STRIPE_API_KEY=sk-live-9fK29fK29fK29fK29fK2 next", "sk-live-9fK29fK29fK29fK29fK2"),
+            ("Authorization: Bearer abc123abc123abc123", "abc123abc123abc123"),
+            ("https://bot:hunter2@git.example.test/x", "hunter2"),
+            ("{\"password\": \"p4ssw0rd-p4ssw0rd\"}", "p4ssw0rd-p4ssw0rd"),
+            ("{\\\"client_secret\\\":\\\"a1b2c3d4e5f6\\\"}", "a1b2c3d4e5f6"),
+            ("use ghp_0123456789abcdefghij here", "ghp_0123456789abcdefghij"),
+            ("eyJhbGciOi.eyJzdWIiOi.SflKxwRJ", "eyJhbGciOi.eyJzdWIiOi.SflKxwRJ"),
+            ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
+            ("MIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
+        ] {
+            assert_eq!(mask(text), text.replace(secret, &"*".repeat(secret.len())), "{text}");
+        }
+    }
+
+    #[test]
+    fn code_and_prose_stay_readable() {
+        for text in [
+            "token = get_token(request)",
+            "the password is wrong",
+            "key: value, sk-short",
+            "[WARN] secret id=157955409",
+            "https://example.test:8080/a@b",
+            "let token: Token = self.next()?;",
+            "sha256 9f86d081884c7d659a2feaa0c55ad015",
+            "ünïcödé token=\u{1f600}",
+        ] {
+            assert_eq!(mask(text), text);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! String tokens: where they stand, how long they are, what they mean.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// A JSON string as it stands in the input, without its quotes. Decoded only on demand.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    raw: &'a str,
+    code_points: u32,
+    size: u32,
+    escaped: bool,
+    lone_surrogate: bool,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(
+        raw: &'a str,
+        code_points: u32,
+        size: u32,
+        escaped: bool,
+        lone_surrogate: bool,
+    ) -> Self {
+        Text { raw, code_points, size, escaped, lone_surrogate }
+    }
+
+    /// The token's spelling in the input, escapes and all, without the quotes.
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// Length of the decoded string in Unicode code points (a lone surrogate counts as one).
+    pub fn code_points(&self) -> u64 {
+        u64::from(self.code_points)
+    }
+
+    /// Code points of the string written as JSON in the contract's notation, quotes included.
+    pub(crate) fn size(&self) -> u64 {
+        u64::from(self.size)
+    }
+
+    /// True for `""`.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// True if the string holds half of a surrogate pair and so is not valid Unicode text.
+    pub fn has_lone_surrogate(&self) -> bool {
+        self.lone_surrogate
+    }
+
+    /// The decoded string, or `None` if it is not valid Unicode (a lone surrogate escape).
+    pub fn decode(&self) -> Option<Cow<'a, str>> {
+        if self.lone_surrogate { None } else { Some(self.decode_lossy()) }
+    }
+
+    /// The decoded string, with U+FFFD in place of lone surrogates. For copies that are only read.
+    pub fn decode_lossy(&self) -> Cow<'a, str> {
+        if !self.escaped {
+            return Cow::Borrowed(self.raw);
+        }
+        let mut decoded = String::with_capacity(self.raw.len());
+        let mut rest = self.raw;
+        while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+            decoded.push_str(&rest[..at]);
+            let (character, length) = unescape(&rest.as_bytes()[at..]);
+            decoded.push(character.unwrap_or('\u{fffd}'));
+            rest = &rest[at + length..];
+        }
+        decoded.push_str(rest);
+        Cow::Owned(decoded)
+    }
+
+    /// True if the decoded string is `expected`.
+    pub fn is(&self, expected: &str) -> bool {
+        !self.lone_surrogate && self.code_points as usize <= expected.len() && self.decode_lossy() == expected
+    }
+
+    /// True if both tokens mean the same string, however they are spelled.
+    pub(super) fn same_as(&self, other: &Text<'_>) -> bool {
+        if !self.escaped && !other.escaped {
+            return self.raw == other.raw;
+        }
+        if self.code_points != other.code_points || self.lone_surrogate != other.lone_surrogate {
+            return false;
+        }
+        // Two different lone surrogates decode to the same replacement, so those compare by spelling.
+        if self.lone_surrogate { self.raw == other.raw } else { self.decode_lossy() == other.decode_lossy() }
+    }
+}
+
+/// Decodes the escape at the start of `bytes` (a validated one): its character, or `None` for a lone
+/// surrogate, and its length in bytes.
+pub(super) fn unescape(bytes: &[u8]) -> (Option<char>, usize) {
+    let simple = |character| (Some(character), 2);
+    match bytes[1] {
+        b'b' => simple('\u{8}'),
+        b'f' => simple('\u{c}'),
+        b'n' => simple('\n'),
+        b'r' => simple('\r'),
+        b't' => simple('\t'),
+        b'u' => {
+            let unit = hex4(&bytes[2..]).expect("the scanner has checked the digits");
+            if !(0xd800..0xe000).contains(&unit) {
+                return (char::from_u32(unit), 6);
+            }
+            let low = (bytes.get(6..8) == Some(b"\\u".as_slice())).then(|| hex4(&bytes[8..])).flatten();
+            match low {
+                Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
+                    (char::from_u32(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)), 12)
+                }
+                _ => (None, 6),
+            }
+        }
+        other => simple(char::from(other)),
+    }
+}
+
+/// Four hexadecimal digits at the start of `bytes`.
+fn hex4(bytes: &[u8]) -> Option<u32> {
+    let digits = bytes.get(..4)?;
+    digits.iter().try_fold(0, |value, &digit| Some(value * 16 + char::from(digit).to_digit(16)?))
+}
+
+/// How a character that JSON cannot hold raw is escaped.
+fn escape(byte: u8) -> Option<&'static str> {
+    const CONTROLS: [&str; 32] = [
+        "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007", "\\b", "\\t",
+        "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011", "\\u0012", "\\u0013",
+        "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019", "\\u001a", "\\u001b", "\\u001c",
+        "\\u001d", "\\u001e", "\\u001f",
+    ];
+    match byte {
+        b'"' => Some("\\\""),
+        b'\\' => Some("\\\\"),
+        control => CONTROLS.get(usize::from(control)).copied(),
+    }
+}
+
+/// How many code points a character costs inside a JSON string.
+pub(super) fn escaped_size(character: char) -> u32 {
+    u8::try_from(character).ok().and_then(escape).map_or(1, |escaped| escaped.len() as u32)
+}
+
+/// Appends `text` as a JSON string in Python's notation: non-ASCII kept, only quotes, backslashes and
+/// controls below U+0020 escaped.
+pub(crate) fn push_text(out: &mut String, text: &str) {
+    out.push('"');
+    let mut copied = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte < 0x20 || byte == b'"' || byte == b'\\' {
+            out.push_str(&text[copied..at]);
+            out.push_str(escape(byte).expect("the byte was just found to need an escape"));
+            copied = at + 1;
+        }
+    }
+    out.push_str(&text[copied..]);
+    out.push('"');
+}
+
+/// Code points of `text` written by [`push_text`].
+pub(crate) fn serialised_code_points(text: &str) -> u64 {
+    let escapes: usize = text.bytes().filter_map(escape).map(|escaped| escaped.len() - 1).sum();
+    (text.chars().count() + escapes + 2) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_are_escaped_like_python() {
+        let mut out = String::new();
+        push_text(&mut out, "a\"\\\u{8}\u{c}\n\r\t\u{0}\u{1f}\u{7f}\u{2028}é");
+        assert_eq!(out, "\"a\\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001f\u{7f}\u{2028}é\"");
+        assert_eq!(serialised_code_points("a\"\n\u{1f}é"), 2 + 1 + 2 + 2 + 6 + 1);
+    }
+}
