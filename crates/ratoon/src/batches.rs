@@ -25,40 +25,47 @@ pub(crate) struct Cost {
     pub(crate) question: Estimate,
 }
 
-/// A planned request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Batch {
-    /// Indices of its units, in order.
-    pub(crate) units: Vec<usize>,
-    /// Estimate of its state.
-    pub(crate) state_tokens: u64,
+/// Where a unit goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Behind the units of the current request, whose state then has this many estimated tokens.
+    Joins(u64),
+    /// First in a request of its own.
+    Opens(u64),
+    /// Into none: too large for any request. The current request stays closed.
+    LeftOut,
 }
 
-/// Packs units in order. A unit that does not fit behind the current ones closes the batch and begins another
-/// if it fits alone; otherwise it is left out for good and the closed batch stays closed.
-pub(crate) fn pack(costs: &[Cost], ceilings: &Ceilings) -> Vec<Batch> {
-    let mut batches: Vec<Batch> = Vec::new();
-    // The open batch's sums, without frames.
-    let mut open: Option<Cost> = None;
-    for (index, cost) in costs.iter().enumerate() {
-        let behind = open.map(|sum| Cost {
-            unit: sum.unit + ceilings.comma + cost.unit,
-            question: sum.question + ceilings.comma + cost.question,
-        });
-        let joined = behind.and_then(|sum| ceilings.state_tokens(&sum).map(|tokens| (sum, tokens)));
-        if let (Some((sum, tokens)), Some(batch)) = (joined, batches.last_mut()) {
-            batch.units.push(index);
-            batch.state_tokens = tokens;
-            open = Some(sum);
-            continue;
-        }
-        open = None;
-        if let Some(state_tokens) = ceilings.state_tokens(cost) {
-            batches.push(Batch { units: vec![index], state_tokens });
-            open = Some(*cost);
-        }
+/// Packs units in order. A unit that does not fit behind the current ones closes the request and begins
+/// another if it fits alone; otherwise it is left out for good and the closed request stays closed.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    ceilings: Ceilings,
+    /// The current request's sums, without frames.
+    open: Option<Cost>,
+}
+
+impl Packer {
+    pub(crate) fn new(ceilings: Ceilings) -> Packer {
+        Packer { ceilings, open: None }
     }
-    batches
+
+    /// Finds the place of the next unit.
+    pub(crate) fn place(&mut self, cost: Cost) -> Placement {
+        let behind = self.open.map(|sum| Cost {
+            unit: sum.unit + self.ceilings.comma + cost.unit,
+            question: sum.question + self.ceilings.comma + cost.question,
+        });
+        if let Some(sum) = behind
+            && let Some(tokens) = self.ceilings.state_tokens(&sum)
+        {
+            self.open = Some(sum);
+            return Placement::Joins(tokens);
+        }
+        let alone = self.ceilings.state_tokens(&cost);
+        self.open = alone.map(|_| cost);
+        alone.map_or(Placement::LeftOut, Placement::Opens)
+    }
 }
 
 impl Ceilings {
@@ -74,34 +81,44 @@ impl Ceilings {
 
 #[cfg(test)]
 mod tests {
+    use super::Placement::{Joins, LeftOut, Opens};
     use super::*;
 
-    fn units_of(sizes: &[usize], max_state_tokens: u64) -> Vec<Vec<usize>> {
+    fn places(sizes: &[usize], max_state_tokens: u64) -> Vec<Placement> {
         let none = Estimate::default();
-        let costs: Vec<Cost> = sizes
-            .iter()
-            .map(|&size| Cost { unit: Estimate::of(&"!".repeat(size)), question: none })
-            .collect();
-        let ceilings = Ceilings {
+        let mut packer = Packer::new(Ceilings {
             max_state_tokens,
             max_request_tokens: u64::MAX,
             state_frame: none,
             request_frame: none,
             comma: Estimate::of(","),
-        };
-        pack(&costs, &ceilings).into_iter().map(|batch| batch.units).collect()
+        });
+        let cost = |&size: &usize| Cost { unit: Estimate::of(&"!".repeat(size)), question: none };
+        sizes.iter().map(|size| packer.place(cost(size))).collect()
     }
 
     #[test]
     fn units_are_packed_greedily_in_order() {
-        assert_eq!(units_of(&[4, 4, 4, 4], 9), [vec![0, 1], vec![2, 3]]);
-        assert_eq!(units_of(&[4, 4, 4], 8), [vec![0], vec![1], vec![2]]);
-        assert_eq!(units_of(&[], 8), Vec::<Vec<usize>>::new());
+        assert_eq!(places(&[4, 4, 4, 4], 9), [Opens(4), Joins(9), Opens(4), Joins(9)]);
+        assert_eq!(places(&[4, 4, 4], 8), [Opens(4), Opens(4), Opens(4)]);
     }
 
     #[test]
-    fn a_unit_too_large_for_any_request_closes_the_batch_and_is_left_out() {
-        assert_eq!(units_of(&[2, 20, 2, 2], 9), [vec![0], vec![2, 3]]);
-        assert_eq!(units_of(&[20], 9), Vec::<Vec<usize>>::new());
+    fn a_unit_too_large_for_any_request_closes_the_current_one_and_is_left_out() {
+        assert_eq!(places(&[2, 20, 2, 2], 9), [Opens(2), LeftOut, Opens(2), Joins(5)]);
+        assert_eq!(places(&[20], 9), [LeftOut]);
+    }
+
+    #[test]
+    fn the_request_ceiling_counts_questions_and_the_reserve() {
+        let mut packer = Packer::new(Ceilings {
+            max_state_tokens: u64::MAX,
+            max_request_tokens: REQUEST_RESERVE + 9,
+            state_frame: Estimate::default(),
+            request_frame: Estimate::of("!"),
+            comma: Estimate::of(","),
+        });
+        let cost = Cost { unit: Estimate::of("!"), question: Estimate::of("!!") };
+        assert_eq!([0; 3].map(|_| packer.place(cost)), [Opens(1), Joins(3), Opens(1)]);
     }
 }

@@ -19,10 +19,10 @@
 use std::time::Duration;
 
 use crate::answers::Answers;
-use crate::batches::{Batch, Ceilings, Cost, pack};
+use crate::batches::{Ceilings, Cost, Packer, Placement};
 use crate::count::{Estimate, TokenCounter};
 use crate::error::CompactionError;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, close_state, extend_state};
 use crate::model::{DecisionRequest, Question, Reading};
 use crate::pairs::{Pair, Skipped, match_pairs};
 use crate::preview::shortens;
@@ -60,6 +60,17 @@ pub struct Compaction<'r, 'a> {
     plan: Plan<'r, 'a>,
 }
 
+/// A planned request.
+#[derive(Debug, Default)]
+struct Batch {
+    /// Its units, as indices into [`Plan::asked`].
+    units: Vec<usize>,
+    /// Its state as JSON; empty for models that read the snapshot.
+    state: String,
+    /// Estimate of the state.
+    state_tokens: u64,
+}
+
 /// What the first six steps yield.
 #[derive(Debug)]
 struct Plan<'r, 'a> {
@@ -68,7 +79,6 @@ struct Plan<'r, 'a> {
     /// By pair.
     standings: Vec<Result<usize, Protection>>,
     candidates: Vec<Candidate<'r, 'a>>,
-    evidence: Option<Evidence>,
     /// By asked unit: its id and its place among the candidates.
     asked: Vec<(String, usize)>,
     batches: Vec<Batch>,
@@ -106,7 +116,6 @@ impl<'r, 'a> Compaction<'r, 'a> {
             skipped,
             standings,
             candidates,
-            evidence: None,
             asked: Vec::new(),
             batches: Vec::new(),
             tokens_before: budget.map(|budget| budget.current),
@@ -115,7 +124,7 @@ impl<'r, 'a> Compaction<'r, 'a> {
         if !within_budget && !plan.candidates.is_empty() {
             let evidence = Evidence::new(request, &turns, &protection, settings.mask_credentials);
             if evidence.has_aim() {
-                plan.ask(request, evidence, reading, settings);
+                plan.ask(request, &evidence, reading, settings);
             }
         }
         Ok(Compaction { request, counter, question: settings.question, plan })
@@ -136,19 +145,14 @@ impl<'r, 'a> Compaction<'r, 'a> {
         self.request.options.total_timeout()
     }
 
-    /// One of the planned requests, put together on demand.
+    /// One of the planned requests.
     ///
     /// # Panics
     /// If `index` is not below [`Compaction::requests`].
     pub fn request(&self, index: usize) -> DecisionRequest<'_> {
         let batch = &self.plan.batches[index];
         DecisionRequest {
-            state: self
-                .plan
-                .evidence
-                .as_ref()
-                .map(|evidence| evidence.state(&batch.units))
-                .unwrap_or_default(),
+            state: &batch.state,
             questions: batch
                 .units
                 .iter()
@@ -250,36 +254,49 @@ impl<'r, 'a> Compaction<'r, 'a> {
 
 impl<'r, 'a> Plan<'r, 'a> {
     /// Plans the requests.
-    fn ask(&mut self, request: &Request<'a>, mut evidence: Evidence, reading: Reading, settings: &Settings) {
+    fn ask(&mut self, request: &Request<'a>, evidence: &Evidence, reading: Reading, settings: &Settings) {
         let asked =
             self.candidates.iter().enumerate().filter(|(_, candidate)| worth_asking(request, candidate));
         self.asked = asked.map(|(index, candidate)| (unit_id(candidate.pair), index)).collect();
         if reading == Reading::Snapshot {
             let units: Vec<usize> = (0..self.asked.len()).collect();
-            self.batches = if units.is_empty() { vec![] } else { vec![Batch { units, state_tokens: 0 }] };
+            self.batches.extend((!units.is_empty()).then_some(Batch { units, ..Batch::default() }));
             return;
         }
-        let limit = request.options.evidence_chars;
-        for (id, index) in &self.asked {
-            let candidate = &self.candidates[*index];
-            evidence.push(id, candidate, &self.pairs[candidate.pair], limit, settings.mask_credentials);
-        }
         let question = settings.question.estimator();
-        let costs: Vec<Cost> = evidence
-            .units()
-            .iter()
-            .zip(&self.asked)
-            .map(|(unit, (id, _))| Cost { unit: unit.estimate, question: question(id) })
-            .collect();
-        let ceilings = Ceilings {
+        let mut packer = Packer::new(Ceilings {
             max_state_tokens: request.options.max_state_tokens,
             max_request_tokens: request.options.max_request_tokens,
             state_frame: evidence.frame_estimate(),
             request_frame: Estimate::of("{\"state\":") + Estimate::of(",\"questions\":{}}"),
             comma: Estimate::of(","),
-        };
-        self.batches = pack(&costs, &ceilings);
-        self.evidence = Some(evidence);
+        });
+        for (index, (id, candidate)) in self.asked.iter().enumerate() {
+            let candidate = &self.candidates[*candidate];
+            let unit = evidence.unit(id, candidate, &self.pairs[candidate.pair]);
+            match packer.place(Cost { unit: Estimate::of(&unit.0), question: question(id) }) {
+                Placement::Joins(state_tokens) => {
+                    let batch = self.batches.last_mut().expect("a unit joins an open request");
+                    extend_state(&mut batch.state, &unit);
+                    batch.units.push(index);
+                    batch.state_tokens = state_tokens;
+                }
+                Placement::Opens(state_tokens) => {
+                    self.batches
+                        .iter_mut()
+                        .last()
+                        .into_iter()
+                        .for_each(|batch| close_state(&mut batch.state));
+                    self.batches.push(Batch {
+                        units: vec![index],
+                        state: evidence.open_state(&unit),
+                        state_tokens,
+                    });
+                }
+                Placement::LeftOut => {}
+            }
+        }
+        self.batches.iter_mut().last().into_iter().for_each(|batch| close_state(&mut batch.state));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::text::is_whitespace;
+mod estimate;
 
 /// Counts the tokens of a message list, for `max_output_tokens`. The host's own measure decides the budget.
 ///
@@ -116,35 +116,7 @@ impl Estimate {
     /// The estimate of a piece of serialised JSON. Pieces may be added up if letters or digits do not meet
     /// at the seams; ours begin and end with punctuation.
     pub(crate) fn of(json: &str) -> Estimate {
-        let bytes = json.as_bytes();
-        let mut halves = 0;
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            let run = |class: fn(&u8) -> bool| bytes[at..].iter().take_while(|byte| class(byte)).count();
-            at += match byte {
-                b'a'..=b'z' | b'A'..=b'Z' => {
-                    let letters = run(u8::is_ascii_alphabetic);
-                    halves += 2 * (1 + (letters as u64 - 1) / 6);
-                    letters
-                }
-                b'0'..=b'9' => {
-                    let digits = run(u8::is_ascii_digit);
-                    halves += digits as u64;
-                    digits
-                }
-                b' ' => 1,
-                0x21..=0x7e => {
-                    halves += 2;
-                    1
-                }
-                _ => {
-                    let character = json[at..].chars().next().expect("a byte was just seen here");
-                    halves += if is_whitespace(character) { 0 } else { 2 };
-                    character.len_utf8()
-                }
-            };
-        }
-        Estimate { halves }
+        Estimate { halves: estimate::halves(json) }
     }
 
     /// Whole tokens: the sum plus 0.999, truncated.

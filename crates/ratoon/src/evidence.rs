@@ -18,26 +18,23 @@ use crate::snapshot::{Block, Snapshot};
 use crate::text::{Excerpt, code_points, is_blank};
 use crate::turns::Turn;
 
-/// The serialised pieces of all states of a call.
+/// The shared part of all states of a call, serialised.
 #[derive(Debug)]
 pub(crate) struct Evidence {
     opening: String,
-    opening_estimate: Estimate,
-    units: Vec<Unit>,
     has_aim: bool,
+    limit: u64,
+    mask: bool,
 }
 
-/// One evidence unit.
+/// One evidence unit, serialised.
 #[derive(Debug)]
-pub(crate) struct Unit {
-    json: String,
-    pub(crate) estimate: Estimate,
-}
+pub(crate) struct Unit(pub(crate) String);
 
 const CLOSING: &str = "]}";
 
 impl Evidence {
-    /// Writes the shared part. Units are added with [`Evidence::push`].
+    /// Writes the shared part.
     pub(crate) fn new(
         request: &Request<'_>,
         turns: &[Turn],
@@ -64,7 +61,7 @@ impl Evidence {
             opening.push('}');
         }
         opening.push_str("],\"evidence_units\":[");
-        Evidence { opening_estimate: Estimate::of(&opening), opening, units: Vec::new(), has_aim }
+        Evidence { opening, has_aim, limit, mask }
     }
 
     /// False if there is neither a goal nor a next action to judge against.
@@ -72,19 +69,12 @@ impl Evidence {
         self.has_aim
     }
 
-    /// Adds the unit of a candidate.
-    pub(crate) fn push(
-        &mut self,
-        id: &str,
-        candidate: &Candidate<'_, '_>,
-        pair: &Pair<'_>,
-        limit: u64,
-        mask: bool,
-    ) {
+    /// Writes the unit of a candidate.
+    pub(crate) fn unit(&self, id: &str, candidate: &Candidate<'_, '_>, pair: &Pair<'_>) -> Unit {
+        let (limit, mask) = (self.limit, self.mask);
         let length = candidate.text.code_points();
-        let text = candidate.text.decode_lossy();
         let input_length = code_points(&pair.arguments);
-        let mut json = String::with_capacity(160 + text.len().min(4 * limit.min(1 << 20) as usize));
+        let mut json = String::new();
         json.push_str("{\"id\":");
         push_text(&mut json, id);
         json.push_str(",\"tool\":");
@@ -94,38 +84,46 @@ impl Evidence {
         json.push_str(",\"input_complete\":");
         json.push_str(if input_length <= limit { "true" } else { "false" });
         json.push_str(",\"result_preview\":");
-        push_excerpt(&mut json, &text, length, limit, mask);
+        match candidate.text.canonical() {
+            // Shown whole, spelled as it will be sent, nothing to hide: the bytes are there already.
+            Some(raw) if length <= limit && !(mask && credentials::suspected(raw)) => {
+                json.reserve(raw.len() + 64);
+                json.push('"');
+                json.push_str(raw);
+                json.push('"');
+            }
+            _ => push_excerpt(&mut json, &candidate.text.decode_lossy(), length, limit, mask),
+        }
         json.push_str(",\"preview_complete\":");
         json.push_str(if length <= limit { "true" } else { "false" });
         json.push_str(",\"result_chars\":");
         json.push_str(&length.to_string());
         json.push('}');
-        self.units.push(Unit { estimate: Estimate::of(&json), json });
-    }
-
-    pub(crate) fn units(&self) -> &[Unit] {
-        &self.units
+        Unit(json)
     }
 
     /// The estimate of a state without any unit.
     pub(crate) fn frame_estimate(&self) -> Estimate {
-        self.opening_estimate + Estimate::of(CLOSING)
+        Estimate::of(&self.opening) + Estimate::of(CLOSING)
     }
 
-    /// The state with these units, as compact JSON.
-    pub(crate) fn state(&self, units: &[usize]) -> String {
-        let size: usize = units.iter().map(|&unit| self.units[unit].json.len() + 1).sum();
-        let mut state = String::with_capacity(self.opening.len() + size + CLOSING.len());
-        state.push_str(&self.opening);
-        for (at, &unit) in units.iter().enumerate() {
-            if at > 0 {
-                state.push(',');
-            }
-            state.push_str(&self.units[unit].json);
-        }
-        state.push_str(CLOSING);
-        state
+    /// Begins a state with its first unit.
+    pub(crate) fn open_state(&self, first: &Unit) -> String {
+        format!("{}{}", self.opening, first.0)
     }
+}
+
+/// Adds a unit to a state that has one.
+pub(crate) fn extend_state(state: &mut String, unit: &Unit) {
+    state.push(',');
+    state.push_str(&unit.0);
+}
+
+/// Completes a state.
+pub(crate) fn close_state(state: &mut String) {
+    state.push_str(CLOSING);
+    // States live as long as the call; what was reserved too much would add up.
+    state.shrink_to_fit();
 }
 
 /// The turns that are told as context: the first, the system's, the listed ones, and the newest, at least one.

@@ -9,6 +9,7 @@
 
 mod canonical;
 mod number;
+mod plain;
 mod scanner;
 mod strings;
 mod text;

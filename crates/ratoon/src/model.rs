@@ -50,7 +50,7 @@ pub enum Reading {
 pub struct DecisionRequest<'a> {
     /// The state as compact JSON (keys `goal`, `next_action`, `task_context`, `evidence_units`).
     /// Empty for a model whose [`DecisionModel::reading`] is [`Reading::Snapshot`].
-    pub state: String,
+    pub state: &'a str,
     /// One question per evidence unit, in the order of the units.
     pub questions: Vec<Question<'a>>,
     /// The history the questions are about, for models that read it whole.

@@ -255,6 +255,15 @@ impl<'a> ResultText<'_, 'a> {
         self.parts().last().is_some_and(|text| text.raw().ends_with(character))
     }
 
+    /// The spelling of the text, if it is one string in the contract's notation.
+    pub(crate) fn canonical(&self) -> Option<&'a str> {
+        match self.0 {
+            Parts::One(text) => text.canonical(),
+            Parts::Joined([block]) => block.text.canonical(),
+            Parts::Joined(_) => None,
+        }
+    }
+
     /// The decoded text, with U+FFFD in place of lone surrogates.
     pub fn decode_lossy(&self) -> Cow<'a, str> {
         match self.0 {

@@ -106,7 +106,7 @@ fn ask(case: &Case, compaction: &Compaction<'_, '_>) -> (Vec<Value>, ratoon::Ans
     for index in 0..compaction.requests() {
         let request = compaction.request(index);
         let ids: Vec<&str> = request.questions.iter().map(|question| question.id).collect();
-        match model.reply(&ids, &request.state) {
+        match model.reply(&ids, request.state) {
             Planned::Answers(planned, usage) => {
                 let usage = usage.map(|usage| serde_json::value::to_raw_value(&usage).expect("a JSON value"));
                 let usable = planned.into_iter().filter_map(|(id, answer)| match answer {
@@ -125,7 +125,7 @@ fn ask(case: &Case, compaction: &Compaction<'_, '_>) -> (Vec<Value>, ratoon::Ans
             .iter()
             .map(|id| ((*id).to_owned(), json!({"type": "binary", "instructions": "<instructions>"})))
             .collect();
-        requests.push(json!({"state": ratoon_testing::exact::value(&request.state), "questions": questions}));
+        requests.push(json!({"state": ratoon_testing::exact::value(request.state), "questions": questions}));
     }
     if hangs {
         answers.expire();

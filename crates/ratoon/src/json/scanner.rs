@@ -1,7 +1,8 @@
 //! One pass over JSON text: validates, measures, hands out tokens. Depth costs heap, never stack.
 
 use super::number::python_size;
-use super::text::{Text, escaped_size, unescape};
+use super::plain::plain_run;
+use super::text::{Escapes, Text, escaped_size, is_canonical, unescape};
 
 /// Deepest nesting that is read. Far above any real history, low enough that a file of brackets cannot
 /// cost more memory than it has bytes.
@@ -332,7 +333,7 @@ impl<'a> Scanner<'a> {
         let start = self.position + 1;
         let mut at = start;
         let (mut code_points, mut size) = (0u64, 2u64);
-        let (mut escaped, mut lone_surrogate) = (false, false);
+        let mut escapes = Escapes::None;
         loop {
             let (plain, found) = plain_run(&bytes[at..]);
             at += plain.bytes;
@@ -344,9 +345,14 @@ impl<'a> Scanner<'a> {
                     self.position = at;
                     self.check_escape()?;
                     let (character, length) = unescape(&bytes[at..]);
+                    escapes = escapes.max(match character {
+                        None => Escapes::LoneSurrogate,
+                        Some(character) if is_canonical(&bytes[at..at + length], character) => {
+                            Escapes::Canonical
+                        }
+                        Some(_) => Escapes::Other,
+                    });
                     at += length;
-                    escaped = true;
-                    lone_surrogate |= character.is_none();
                     code_points += 1;
                     size += u64::from(character.map_or(1, escaped_size));
                 }
@@ -364,7 +370,7 @@ impl<'a> Scanner<'a> {
         let narrow = |count: u64| u32::try_from(count).ok();
         match (narrow(code_points), narrow(size)) {
             (Some(code_points), Some(size)) => {
-                Ok(Text::new(&self.input[start..at], code_points, size, escaped, lone_surrogate))
+                Ok(Text::new(&self.input[start..at], code_points, size, escapes))
             }
             _ => self.error("a string of 4 GiB or more cannot be read"),
         }
@@ -411,58 +417,6 @@ impl<'a> Scanner<'a> {
         self.position += run;
         if run == 0 { self.error("a digit is expected here") } else { Ok(()) }
     }
-}
-
-#[derive(Default)]
-struct PlainRun {
-    bytes: usize,
-    code_points: u64,
-}
-
-/// The run of bytes at the start that mean themselves, and the byte that ends it: a quote, a backslash or a
-/// control character. Eight bytes at a time, since nearly all of a history is inside strings.
-fn plain_run(bytes: &[u8]) -> (PlainRun, Option<u8>) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let mut run = PlainRun::default();
-    let mut words = bytes.chunks_exact(8);
-    for chunk in words.by_ref() {
-        let word = u64::from_le_bytes(chunk.try_into().expect("a chunk of eight bytes"));
-        let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let quote = has_zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = has_zero(word ^ (ONES * u64::from(b'\\')));
-        let ends = below_space | quote | backslash;
-        if ends != 0 {
-            // The lowest hit is exact; borrows can only raise false hits above a true one.
-            let length = ends.trailing_zeros() as usize / 8;
-            run.bytes += length;
-            run.code_points += count_code_points(&chunk[..length]);
-            return (run, Some(chunk[length]));
-        }
-        run.bytes += 8;
-        run.code_points += 8;
-        if word & HIGH != 0 {
-            // Continuation bytes are 10xxxxxx: high bit set, the next one clear.
-            run.code_points -= u64::from(((word & HIGH) & !(word << 1)).count_ones());
-        }
-    }
-    for &byte in words.remainder() {
-        if byte < 0x20 || byte == b'"' || byte == b'\\' {
-            return (run, Some(byte));
-        }
-        run.bytes += 1;
-        run.code_points += u64::from(!is_continuation(byte));
-    }
-    (run, None)
-}
-
-fn count_code_points(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|&&byte| !is_continuation(byte)).count() as u64
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0xc0 == 0x80
 }
 
 #[cfg(test)]

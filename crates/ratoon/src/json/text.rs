@@ -4,25 +4,38 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use super::plain::plain_run;
+
 /// A JSON string as it stands in the input, without its quotes. Decoded only on demand.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     raw: &'a str,
     code_points: u32,
     size: u32,
-    escaped: bool,
-    lone_surrogate: bool,
+    escapes: Escapes,
+}
+
+/// Which escapes a string token holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Escapes {
+    /// None: the spelling is the meaning.
+    None,
+    /// Only such as the contract's notation writes in the same way.
+    Canonical,
+    /// Others as well.
+    Other,
+    /// Half of a surrogate pair: the string is not valid Unicode.
+    LoneSurrogate,
 }
 
 impl<'a> Text<'a> {
-    pub(super) fn new(
-        raw: &'a str,
-        code_points: u32,
-        size: u32,
-        escaped: bool,
-        lone_surrogate: bool,
-    ) -> Self {
-        Text { raw, code_points, size, escaped, lone_surrogate }
+    pub(super) fn new(raw: &'a str, code_points: u32, size: u32, escapes: Escapes) -> Self {
+        Text { raw, code_points, size, escapes }
+    }
+
+    /// The spelling, if the contract's notation would spell the string in the same way.
+    pub(crate) fn canonical(&self) -> Option<&'a str> {
+        (self.escapes <= Escapes::Canonical).then_some(self.raw)
     }
 
     /// The token's spelling in the input, escapes and all, without the quotes.
@@ -47,17 +60,17 @@ impl<'a> Text<'a> {
 
     /// True if the string holds half of a surrogate pair and so is not valid Unicode text.
     pub fn has_lone_surrogate(&self) -> bool {
-        self.lone_surrogate
+        self.escapes == Escapes::LoneSurrogate
     }
 
     /// The decoded string, or `None` if it is not valid Unicode (a lone surrogate escape).
     pub fn decode(&self) -> Option<Cow<'a, str>> {
-        if self.lone_surrogate { None } else { Some(self.decode_lossy()) }
+        if self.has_lone_surrogate() { None } else { Some(self.decode_lossy()) }
     }
 
     /// The decoded string, with U+FFFD in place of lone surrogates. For copies that are only read.
     pub fn decode_lossy(&self) -> Cow<'a, str> {
-        if !self.escaped {
+        if self.escapes == Escapes::None {
             return Cow::Borrowed(self.raw);
         }
         let mut decoded = String::with_capacity(self.raw.len());
@@ -74,19 +87,25 @@ impl<'a> Text<'a> {
 
     /// True if the decoded string is `expected`.
     pub fn is(&self, expected: &str) -> bool {
-        !self.lone_surrogate && self.code_points as usize <= expected.len() && self.decode_lossy() == expected
+        !self.has_lone_surrogate()
+            && self.code_points as usize <= expected.len()
+            && self.decode_lossy() == expected
     }
 
     /// True if both tokens mean the same string, however they are spelled.
     pub(super) fn same_as(&self, other: &Text<'_>) -> bool {
-        if !self.escaped && !other.escaped {
+        if self.escapes == Escapes::None && other.escapes == Escapes::None {
             return self.raw == other.raw;
         }
-        if self.code_points != other.code_points || self.lone_surrogate != other.lone_surrogate {
+        if self.code_points != other.code_points || self.has_lone_surrogate() != other.has_lone_surrogate() {
             return false;
         }
         // Two different lone surrogates decode to the same replacement, so those compare by spelling.
-        if self.lone_surrogate { self.raw == other.raw } else { self.decode_lossy() == other.decode_lossy() }
+        if self.has_lone_surrogate() {
+            self.raw == other.raw
+        } else {
+            self.decode_lossy() == other.decode_lossy()
+        }
     }
 }
 
@@ -138,6 +157,11 @@ fn escape(byte: u8) -> Option<&'static str> {
     }
 }
 
+/// Whether an escape is spelled as the contract's notation spells its character.
+pub(super) fn is_canonical(spelling: &[u8], character: char) -> bool {
+    u8::try_from(character).ok().and_then(escape).is_some_and(|escaped| escaped.as_bytes() == spelling)
+}
+
 /// How many code points a character costs inside a JSON string.
 pub(super) fn escaped_size(character: char) -> u32 {
     u8::try_from(character).ok().and_then(escape).map_or(1, |escaped| escaped.len() as u32)
@@ -147,22 +171,27 @@ pub(super) fn escaped_size(character: char) -> u32 {
 /// controls below U+0020 escaped.
 pub(crate) fn push_text(out: &mut String, text: &str) {
     out.push('"');
-    let mut copied = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte < 0x20 || byte == b'"' || byte == b'\\' {
-            out.push_str(&text[copied..at]);
-            out.push_str(escape(byte).expect("the byte was just found to need an escape"));
-            copied = at + 1;
-        }
+    let mut rest = text;
+    while let (plain, Some(byte)) = plain_run(rest.as_bytes()) {
+        out.push_str(&rest[..plain.bytes]);
+        out.push_str(escape(byte).expect("a run ends at a byte that needs an escape"));
+        rest = &rest[plain.bytes + 1..];
     }
-    out.push_str(&text[copied..]);
+    out.push_str(rest);
     out.push('"');
 }
 
 /// Code points of `text` written by [`push_text`].
 pub(crate) fn serialised_code_points(text: &str) -> u64 {
-    let escapes: usize = text.bytes().filter_map(escape).map(|escaped| escaped.len() - 1).sum();
-    (text.chars().count() + escapes + 2) as u64
+    let mut size = 2;
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, end) = plain_run(rest);
+        size += plain.code_points;
+        let Some(escaped) = end.and_then(escape) else { return size };
+        size += escaped.len() as u64;
+        rest = &rest[plain.bytes + 1..];
+    }
 }
 
 #[cfg(test)]
