@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::answers::Answers;
@@ -52,7 +53,6 @@ impl Default for Settings {
 }
 
 /// A call that has been planned: everything is decided but the answers of the model.
-#[derive(Debug)]
 pub struct Compaction<'r, 'a> {
     request: &'r Request<'a>,
     counter: Option<&'r dyn TokenCounter>,
@@ -61,7 +61,7 @@ pub struct Compaction<'r, 'a> {
 }
 
 /// A planned request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Batch {
     /// Its units, as indices into [`Plan::asked`].
     units: Vec<usize>,
@@ -72,7 +72,6 @@ struct Batch {
 }
 
 /// What the first six steps yield.
-#[derive(Debug)]
 struct Plan<'r, 'a> {
     pairs: Vec<Pair<'a>>,
     skipped: Vec<Skipped<'a>>,
@@ -84,6 +83,17 @@ struct Plan<'r, 'a> {
     batches: Vec<Batch>,
     tokens_before: Option<u64>,
     within_budget: bool,
+}
+
+impl fmt::Debug for Compaction<'_, '_> {
+    // States and arguments are message content, which never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compaction")
+            .field("request", self.request)
+            .field("candidates", &self.plan.candidates.len())
+            .field("requests", &self.plan.batches.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'r, 'a> Compaction<'r, 'a> {

@@ -19,7 +19,6 @@ use crate::text::{Excerpt, code_points, is_blank};
 use crate::turns::Turn;
 
 /// The shared part of all states of a call, serialised.
-#[derive(Debug)]
 pub(crate) struct Evidence {
     opening: String,
     has_aim: bool,
@@ -28,7 +27,6 @@ pub(crate) struct Evidence {
 }
 
 /// One evidence unit, serialised.
-#[derive(Debug)]
 pub(crate) struct Unit(pub(crate) String);
 
 const CLOSING: &str = "]}";

@@ -45,7 +45,6 @@ pub enum Reading {
 }
 
 /// One request to a decision model: a state and the questions about it.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct DecisionRequest<'a> {
     /// The state as compact JSON (keys `goal`, `next_action`, `task_context`, `evidence_units`).
@@ -57,6 +56,16 @@ pub struct DecisionRequest<'a> {
     pub snapshot: &'a Snapshot<'a>,
     /// All pairs of the snapshot; [`Question::pair`] indexes this list.
     pub pairs: &'a [Pair<'a>],
+}
+
+impl fmt::Debug for DecisionRequest<'_> {
+    // The state is evidence, which never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecisionRequest")
+            .field("state_bytes", &self.state.len())
+            .field("questions", &self.questions.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A binary question about one evidence unit.

@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fmt;
 
 use crate::json::{Text, canonical_object};
 use crate::snapshot::{Block, BlockId, Call, Output, Snapshot, ToolResult};
 
 /// A call and its one result.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Pair<'a> {
     /// The id both share.
@@ -21,6 +21,13 @@ pub struct Pair<'a> {
     pub arguments: String,
     call: usize,
     result: usize,
+}
+
+impl fmt::Debug for Pair<'_> {
+    // Arguments are message content, which never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").field("call", &self.call).field("result", &self.result).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Pair<'a> {

@@ -13,7 +13,7 @@ use crate::snapshot::{Block, ResultText, Role, Snapshot};
 use crate::turns::Turn;
 
 /// A pair that may be asked about: textual, archived, allowed, and not protected.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Candidate<'r, 'a> {
     /// Index among the pairs.
     pub(crate) pair: usize,

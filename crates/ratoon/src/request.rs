@@ -10,12 +10,12 @@ pub use options::{Options, Profile, RecentUnit};
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use crate::count::NamedCounter;
 use crate::snapshot::Snapshot;
 
 /// A checked request. Borrows the document it was read from.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Request<'a> {
     /// The message history.
@@ -54,6 +54,18 @@ impl Tools<'_> {
             Tools::Named(names) => names.contains(name),
             Tools::All => true,
         }
+    }
+}
+
+impl fmt::Debug for Request<'_> {
+    // Goals, ids and references are content of the host, which never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("snapshot", &self.snapshot)
+            .field("source_refs", &self.source_refs.len())
+            .field("options", &self.options)
+            .field("token_counter", &self.token_counter)
+            .finish_non_exhaustive()
     }
 }
 

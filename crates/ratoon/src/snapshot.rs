@@ -10,12 +10,12 @@ mod format;
 pub use format::Format;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::json::{Scanner, Span, SyntaxError, Text};
 use crate::problems::Problems;
 
 /// A message history, indexed. Borrows the input text.
-#[derive(Debug)]
 pub struct Snapshot<'a> {
     input: &'a str,
     span: Span,
@@ -75,7 +75,7 @@ pub enum Block<'a> {
 }
 
 /// The key under which a call and its result find each other.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum BlockId<'a> {
     /// A text that is not empty.
@@ -150,6 +150,28 @@ pub struct TextBlock<'a> {
     pub(crate) string: Span,
     /// Code points of the whole block as compact JSON.
     pub(crate) size: u64,
+}
+
+impl fmt::Debug for Snapshot<'_> {
+    // Messages never belong in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("messages", &self.messages.len())
+            .field("blocks", &self.blocks.len())
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BlockId<'_> {
+    // Ids come out of the history, so only their kind is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BlockId::Usable(_) => "Usable",
+            BlockId::Unusable(_) => "Unusable",
+            BlockId::Missing => "Missing",
+        })
+    }
 }
 
 impl<'a> Snapshot<'a> {

@@ -6,7 +6,7 @@ use crate::json::{Span, push_text, serialised_code_points};
 use crate::snapshot::{Content, Output, Snapshot};
 
 /// The JSON that takes the place of one output.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Replacement {
     span: Span,
     json: String,
@@ -45,7 +45,6 @@ impl Replacement {
 }
 
 /// A message list with some outputs replaced.
-#[derive(Debug)]
 pub(crate) struct Edits<'s, 'a> {
     snapshot: &'s Snapshot<'a>,
     replacements: Vec<Replacement>,

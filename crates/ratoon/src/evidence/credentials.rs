@@ -91,6 +91,8 @@ const SECRET_NAMES: [&str; 14] = [
 
 const SHORTEST_TOKEN: usize = 16;
 const SHORTEST_SECRET: usize = 12;
+/// Longer values are not looked at to their end, so that hostile text cannot make the search slow.
+const LONGEST_SECRET: usize = 2048;
 
 const WORD_BYTES: [bool; 256] = {
     let mut word = [false; 256];
@@ -169,7 +171,7 @@ fn assigned_value(bytes: &[u8], name_end: usize) -> Option<usize> {
 fn value_behind(bytes: &[u8], from: usize, is_between: fn(u8) -> bool) -> Option<Range<usize>> {
     let start = from + bytes[from..].iter().take(4).take_while(|&&byte| is_between(byte)).count();
     let is_value = |byte: &u8| is_word(*byte) || b"+/=~!$%&*".contains(byte);
-    let length = bytes[start..].iter().take_while(|byte| is_value(byte)).count();
+    let length = bytes[start..].iter().take(LONGEST_SECRET).take_while(|byte| is_value(byte)).count();
     let value = &bytes[start..start + length];
     let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
     (length >= SHORTEST_SECRET && mixed).then_some(start..start + length)
@@ -188,36 +190,41 @@ fn password_of_url(bytes: &[u8], start: usize) -> Option<Range<usize>> {
 
 /// The lines between the first and the last line of private keys in PEM form.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
-    const BEGIN: &str = "PRIVATE KEY-----";
+    const LINE_END: &str = "PRIVATE KEY-----";
     let mut spans = Vec::new();
     let mut at = 0;
-    while let Some(found) = memmem::find(&text.as_bytes()[at..], BEGIN.as_bytes()) {
-        let start = at + found + BEGIN.len();
-        let opens = text[..start].rfind("-----BEGIN").is_some_and(|begin| start - begin < 64);
-        let inner = if opens {
-            let end = text[start..].find("-----END").map_or(text.len(), |end| start + end);
-            start..end
+    while let Some(found) = memmem::find(&text.as_bytes()[at..], LINE_END.as_bytes()) {
+        let line_end = at + found + LINE_END.len();
+        let line = &text[text.floor_char_boundary(line_end.saturating_sub(64).max(at))..line_end];
+        if line.contains("-----BEGIN") {
+            let end = text[line_end..].find("-----END").map_or(text.len(), |end| line_end + end);
+            push_key_material(text, line_end..end, 1, &mut spans);
+            at = end;
         } else {
             // Only the end is in sight, as in the tail of a cut text.
-            let end = text[..start].rfind("-----END").unwrap_or(start);
-            at..end
-        };
-        at = inner.end.max(start);
-        let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-        let mut run: Option<usize> = None;
-        for place in inner.clone() {
-            match (is_key(text.as_bytes()[place]), run) {
-                (true, None) => run = Some(place),
-                (false, Some(start)) => {
-                    spans.push(start..place);
-                    run = None;
-                }
-                _ => {}
+            if let Some(dashes) = line.find("-----END") {
+                let end = line_end - line.len() + dashes;
+                let start = text.floor_char_boundary(end.saturating_sub(4096).max(at));
+                push_key_material(text, start..end, SHORTEST_TOKEN, &mut spans);
             }
+            at = line_end;
         }
-        spans.extend(run.map(|start| start..inner.end));
     }
     spans
+}
+
+/// Adds the runs of Base64 characters of at least this length.
+fn push_key_material(text: &str, within: Range<usize>, least: usize, spans: &mut Vec<Range<usize>>) {
+    let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let bytes = text.as_bytes();
+    let mut at = within.start;
+    while at < within.end {
+        let run = bytes[at..within.end].iter().take_while(|&&byte| is_key(byte)).count();
+        if run >= least {
+            spans.push(at..at + run);
+        }
+        at += run.max(1);
+    }
 }
 
 #[cfg(test)]
@@ -235,7 +242,7 @@ mod tests {
             ("use ghp_0123456789abcdefghij here", "ghp_0123456789abcdefghij"),
             ("eyJhbGciOi.eyJzdWIiOi.SflKxwRJ", "eyJhbGciOi.eyJzdWIiOi.SflKxwRJ"),
             ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
-            ("MIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
+            ("MIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
         ] {
             assert_eq!(mask(text), text.replace(secret, &"*".repeat(secret.len())), "{text}");
             assert!(suspected(text), "{text}");

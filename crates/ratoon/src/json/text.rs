@@ -1,13 +1,14 @@
 //! String tokens: where they stand, how long they are, what they mean.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use memchr::memchr;
 
 use super::plain::plain_run;
 
 /// A JSON string as it stands in the input, without its quotes. Decoded only on demand.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Text<'a> {
     raw: &'a str,
     code_points: u32,
@@ -26,6 +27,13 @@ pub(super) enum Escapes {
     Other,
     /// Half of a surrogate pair: the string is not valid Unicode.
     LoneSurrogate,
+}
+
+impl fmt::Debug for Text<'_> {
+    // Strings of a history are message content, which never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Text({} code points)", self.code_points)
+    }
 }
 
 impl<'a> Text<'a> {

@@ -1,6 +1,7 @@
 //! What a file may hold: a request object, a bare message list, or a recorded run.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::{Options, Profile, Request, Tools, fields};
 use crate::count::NamedCounter;
@@ -19,7 +20,7 @@ pub enum Document<'a> {
 }
 
 /// Values that win over those of the document, as given on a command line.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Overrides {
     /// The message format.
     pub format: Option<String>,
@@ -33,6 +34,16 @@ pub struct Overrides {
     pub options: Vec<(String, String)>,
     /// A built-in token counter.
     pub token_counter: Option<String>,
+}
+
+impl fmt::Debug for Overrides {
+    // Goal and next action are content of the host, which never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overrides")
+            .field("format", &self.format)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Document<'a> {

@@ -1,5 +1,6 @@
 //! The options of a request: names, defaults, ranges, and what each accepts.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::json::{Kind, Value};
@@ -92,18 +93,14 @@ impl Options {
 
     /// Reads named values over the defaults of a profile. Of several values with one name the last counts.
     pub(super) fn read(named: &[(String, Value<'_>)], default: Profile, problems: &mut Problems) -> Options {
-        let last = |name: &str| named.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value);
+        let last: HashMap<&str, usize> =
+            named.iter().enumerate().map(|(at, (name, _))| (name.as_str(), at)).collect();
         let mut read = Reader { problems };
-        let profile = last("profile").and_then(|value| {
-            read.word(
-                "profile",
-                value,
-                &[("contract", Profile::Contract), ("recommended", Profile::Recommended)],
-            )
-        });
+        let profiles = [("contract", Profile::Contract), ("recommended", Profile::Recommended)];
+        let profile = last.get("profile").and_then(|&at| read.word("profile", &named[at].1, &profiles));
         let mut options = Options::of_profile(profile.unwrap_or(default));
         for (at, (name, value)) in named.iter().enumerate() {
-            if named[at + 1..].iter().all(|(later, _)| later != name) {
+            if last[name.as_str()] == at {
                 read.option(&mut options, name, value);
             }
         }
