@@ -22,10 +22,6 @@
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the list keeps I/O and clocks out of the core; this crate is where they belong"
-)]
 
 /// What can be set, and what can be wrong with it.
 mod settings;

@@ -4,11 +4,6 @@
 //! Nothing here depends on the code under test, so that a fault there cannot hide itself. Broken test data is a
 //! fault of the test, not of its user: everything here panics with the reason instead of returning errors.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the core may not do I/O; this crate reads test data and starts a provider process"
-)]
-
 pub mod exact;
 pub mod data;
 pub mod layouts;

@@ -211,7 +211,7 @@ impl<'r, 'a> Compaction<'r, 'a> {
             _ => None,
         };
         let outcomes = if plan.within_budget {
-            vec![Outcome { reason: Reason::WithinBudget, probability: None }; candidates.len()]
+            vec![Outcome { reason: Reason::WithinBudget, probability: None, saved: None }; candidates.len()]
         } else {
             let judgements = answers.judgements();
             let mut outcomes =
@@ -343,26 +343,28 @@ fn decisions<'r, 'a>(
     outcomes: &[Outcome],
 ) -> Vec<Decision<'r, 'a>> {
     let decide = |(index, pair): (usize, &Pair<'a>)| {
-        let (reason, probability, protection) = match plan.standings[index] {
-            Ok(candidate) => (outcomes[candidate].reason, outcomes[candidate].probability, None),
+        let kept = |reason| Outcome { reason, probability: None, saved: None };
+        let (outcome, protection) = match plan.standings[index] {
+            Ok(candidate) => (outcomes[candidate], None),
             Err(Protection::AlreadyCompacted) => {
-                (Reason::AlreadyCompacted, None, Some(Protection::AlreadyCompacted))
+                (kept(Reason::AlreadyCompacted), Some(Protection::AlreadyCompacted))
             }
-            Err(protection) => (Reason::Protected, None, Some(protection)),
+            Err(protection) => (kept(Reason::Protected), Some(protection)),
         };
         let id = pair.call_id.decode_lossy();
         Decision {
             id: unit_id(index),
             call_id: pair.call_id,
             tool: pair.call(&request.snapshot).name,
-            reason,
+            reason: outcome.reason,
             protection,
-            probability,
+            probability: outcome.probability,
             source_ref: request.source_refs.get(&id).map(|reference| &**reference),
             result_chars: pair
                 .output(&request.snapshot)
                 .and_then(|o| o.text())
                 .map(|text| text.code_points()),
+            saved_chars: outcome.saved,
         }
     };
     plan.pairs.iter().enumerate().map(decide).collect()

@@ -42,7 +42,9 @@ impl RequestError {
     pub(crate) fn syntax(text: &str, error: &SyntaxError) -> RequestError {
         let before = &text.as_bytes()[..error.offset.min(text.len())];
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
-        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        // The byte-order mark in front of a document is not a character of its first line.
+        let first = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let line_start = memchr::memrchr(b'\n', before).map_or(first, |at| at + 1);
         let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
         RequestError::NotJson { what: error.what, line, column }
     }

@@ -45,7 +45,7 @@ pub mod answers;
 /// 8. Threshold, order, budget.
 pub mod selection;
 /// 9. The excerpt that stays, with the marker that leads back.
-mod preview;
+pub mod preview;
 /// 10. Replacements put into the original bytes; decisions, stats, the answer.
 pub mod proposal;
 mod splice;

@@ -28,15 +28,17 @@ pub(crate) fn shortens(length: u64, limit: u64, reference: &str) -> bool {
 }
 
 /// The reference of the marker at the end of a text, if the text is an excerpt made earlier. A marker is one
-/// line; only a pair's `own` reference may break that.
-pub(crate) fn marker_reference<'t>(text: &'t str, own: Option<&str>) -> Option<&'t str> {
+/// line; only a pair's `own` reference may break that, or hold what looks like a marker itself.
+pub fn marker_reference<'t>(text: &'t str, own: Option<&str>) -> Option<&'t str> {
     let inner = text.strip_suffix(MARKER_END)?;
-    let start = inner.rfind(MARKER_START)?;
-    let reference = &inner[start + MARKER_START.len()..];
-    let on_a_line_of_its_own = inner[..start].ends_with('\n');
-    let plausible =
-        own == Some(reference) || (!reference.contains('\n') && !crate::text::is_blank(reference));
-    (on_a_line_of_its_own && plausible).then_some(reference)
+    let is_marker = |excerpt: &str| excerpt.ends_with('\n');
+    let in_front_of = |own: &str| inner.strip_suffix(own)?.strip_suffix(MARKER_START);
+    if let Some(own) = own.filter(|own| in_front_of(own).is_some_and(is_marker)) {
+        return Some(&inner[inner.len() - own.len()..]);
+    }
+    let (excerpt, reference) = inner.rsplit_once(MARKER_START)?;
+    (is_marker(excerpt) && !reference.contains('\n') && !crate::text::is_blank(reference))
+        .then_some(reference)
 }
 
 #[cfg(test)]

@@ -51,6 +51,8 @@ pub struct Decision<'r, 'a> {
     pub source_ref: Option<&'r str>,
     /// Code points of the result's text, if it is text.
     pub result_chars: Option<u64>,
+    /// Code points that the text loses, if it is cut back.
+    pub saved_chars: Option<u64>,
 }
 
 impl Decision<'_, '_> {

@@ -7,6 +7,7 @@ use crate::protection::Candidate;
 use crate::request::Request;
 use crate::snapshot::Output;
 use crate::splice::{Edits, Replacement};
+use crate::text::code_points;
 
 /// What is decided about a candidate, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,8 @@ fn count(counter: &dyn TokenCounter, edits: &Edits<'_, '_>) -> Result<u64, Count
 pub(crate) struct Outcome {
     pub(crate) reason: Reason,
     pub(crate) probability: Option<Probability>,
+    /// Code points that the text loses, if it is cut back.
+    pub(crate) saved: Option<u64>,
 }
 
 /// Decides about every candidate and puts the replacements into `edits`.
@@ -106,13 +109,13 @@ pub(crate) fn select(
     // Stable: ties stay in decision order. Probabilities are finite, and -0.0 ties with 0.0.
     clear.sort_by(|a, b| a.0.partial_cmp(&b.0).expect("probabilities are finite"));
     for (_, index) in clear {
-        outcomes[index].reason = if budget.as_ref().is_some_and(|budget| budget.is_met()) {
-            Reason::WithinBudget
-        } else if cut_back(request, &candidates[index], outputs[index], edits, budget.as_deref_mut())? {
-            Reason::LowRelevance
-        } else {
-            Reason::NoSavings
-        };
+        let outcome = &mut outcomes[index];
+        if budget.as_ref().is_some_and(|budget| budget.is_met()) {
+            outcome.reason = Reason::WithinBudget;
+            continue;
+        }
+        outcome.saved = cut_back(request, &candidates[index], outputs[index], edits, budget.as_deref_mut())?;
+        outcome.reason = if outcome.saved.is_some() { Reason::LowRelevance } else { Reason::NoSavings };
     }
     Ok(outcomes)
 }
@@ -126,31 +129,32 @@ impl Outcome {
             Judgement::Timeout => (Reason::Timeout, None),
             Judgement::Unobserved => (Reason::Unobserved, None),
         };
-        Outcome { reason, probability }
+        Outcome { reason, probability, saved: None }
     }
 }
 
-/// Replaces one output by its excerpt. False, and nothing changed, if that saves nothing.
+/// Replaces one output by its excerpt; answers the code points that saves. `None`, and nothing changed, if it
+/// would save nothing.
 fn cut_back(
     request: &Request<'_>,
     candidate: &Candidate<'_, '_>,
     output: &Output<'_>,
     edits: &mut Edits<'_, '_>,
     budget: Option<&mut Budget<'_>>,
-) -> Result<bool, CountError> {
+) -> Result<Option<u64>, CountError> {
     let length = candidate.text.code_points();
     let text = candidate.text.decode_lossy();
     let Some(excerpt) = replacement(&text, length, request.options.preview_chars, candidate.reference) else {
-        return Ok(false);
+        return Ok(None);
     };
     edits.push(Replacement::of(&request.snapshot, output, &excerpt, request.options.keep_output_shape));
     if let Some(budget) = budget {
         let after = count(budget.counter, edits)?;
         if after >= budget.current {
             edits.pop();
-            return Ok(false);
+            return Ok(None);
         }
         budget.current = after;
     }
-    Ok(true)
+    Ok(Some(length - code_points(&excerpt)))
 }

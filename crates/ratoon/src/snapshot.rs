@@ -272,9 +272,16 @@ impl<'a> ResultText<'_, 'a> {
         self.parts().any(|text| text.has_lone_surrogate())
     }
 
-    /// True if the spelling of the text ends with this ASCII character. A cheap test before decoding.
+    /// True if the spelling of the text ends with this ASCII character, as itself or as an escape. A cheap test
+    /// before decoding.
     pub(crate) fn may_end_with(&self, character: char) -> bool {
-        self.parts().last().is_some_and(|text| text.raw().ends_with(character))
+        self.parts().last().is_some_and(|text| {
+            let raw = text.raw();
+            let escaped =
+                || raw.len().checked_sub(6).and_then(|at| raw.get(at..)).filter(|end| end.starts_with("\\u"));
+            raw.ends_with(character)
+                || escaped().is_some_and(|end| u32::from_str_radix(&end[2..], 16) == Ok(u32::from(character)))
+        })
     }
 
     /// The spelling of the text, if it is one string in the contract's notation.

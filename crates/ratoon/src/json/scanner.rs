@@ -316,7 +316,7 @@ impl<'a> Scanner<'a> {
             }
         } else {
             // Stable, so that the last of equal keys stays last.
-            members.sort_by_cached_key(|member| member.key.decode_lossy());
+            members.sort_by_cached_key(|member| member.key.identity());
             for (at, member) in members.iter().enumerate() {
                 if !members.get(at + 1).is_some_and(|later| later.key.same_as(&member.key)) {
                     add(member);

@@ -108,12 +108,34 @@ impl<'a> Text<'a> {
         if self.code_points != other.code_points || self.has_lone_surrogate() != other.has_lone_surrogate() {
             return false;
         }
-        // Two different lone surrogates decode to the same replacement, so those compare by spelling.
-        if self.has_lone_surrogate() {
-            self.raw == other.raw
-        } else {
-            self.decode_lossy() == other.decode_lossy()
+        self.identity() == other.identity()
+    }
+
+    /// What tells strings apart, however they are spelled: the decoded string, in which half a surrogate pair has
+    /// the three bytes that UTF-8 would give it. No other string has those.
+    pub(super) fn identity(&self) -> Cow<'a, [u8]> {
+        if !self.has_lone_surrogate() {
+            return match self.decode_lossy() {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            };
         }
+        let mut decoded = Vec::with_capacity(self.raw.len());
+        let mut rest = self.raw.as_bytes();
+        while let Some(at) = memchr(b'\\', rest) {
+            decoded.extend(&rest[..at]);
+            let (character, length) = unescape(&rest[at..]);
+            match character {
+                Some(character) => decoded.extend(character.encode_utf8(&mut [0; 4]).bytes()),
+                None => {
+                    let half = hex4(&rest[at + 2..]).expect("only a `\\u` escape has no character");
+                    decoded.extend([0xed, 0x80 | (half >> 6 & 0x3f) as u8, 0x80 | (half & 0x3f) as u8]);
+                }
+            }
+            rest = &rest[at + length..];
+        }
+        decoded.extend(rest);
+        Cow::Owned(decoded)
     }
 }
 

@@ -1,0 +1,67 @@
+//! `ratoon recover`: the original back, verbatim.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use ratoon::preview::marker_reference;
+use ratoon_archive::RecoverError;
+use ratoon_archive::recover::{count_lines, grep, lines};
+use ratoon_archive::transcript::{recover, split};
+
+use crate::arguments::Recover;
+use crate::failure::Failure;
+use crate::output::buffered;
+use crate::terminal::{counted, hint, shown};
+
+pub(crate) fn run(arguments: &Recover) -> anyhow::Result<()> {
+    let original = original(&arguments.reference)?;
+    let (from, to) = arguments.lines.map_or((None, None), |range| (range.from, range.to));
+    let part = lines(&original, from, to);
+    if part.is_empty() && !original.is_empty() {
+        return Err(Failure::new("the original has no such lines")
+            .with_hint(format!("it has {}", counted(count_lines(&original), "line")))
+            .into());
+    }
+    let out = io::stdout().lock();
+    let is_terminal = out.is_terminal();
+    match &arguments.grep {
+        None => buffered(out, |out| {
+            out.write_all(part.as_bytes())?;
+            // Only for people: elsewhere the text is to arrive as it was.
+            if is_terminal && !part.ends_with('\n') { out.write_all(b"\n") } else { Ok(()) }
+        })?,
+        Some(pattern) => {
+            let skipped = from.unwrap_or(1).saturating_sub(1);
+            let mut found = grep(part, pattern).peekable();
+            if found.peek().is_none() {
+                return Err(Failure::new("no line of the original matches").into());
+            }
+            buffered(out, |out| {
+                found.try_for_each(|(number, line)| writeln!(out, "{}:{line}", skipped + number))
+            })?;
+        }
+    }
+    if let Some(reference) = marker_reference(&original, None) {
+        hint(&format!("this is an excerpt itself; its original: ratoon recover '{}'", shown(reference, 200)));
+    }
+    Ok(())
+}
+
+/// The text that the reference names.
+fn original(reference: &str) -> Result<String, Failure> {
+    let Some((file, id)) = split(reference, |file| Path::new(file).exists()) else {
+        return Err(match reference.split_once('#') {
+            Some((file, _)) => Failure::new(format!("there is no file {}", shown(file, 200)))
+                .with_hint("the file of a reference is relative to where ratoon compact ran"),
+            None => Failure::usage("this is no reference to a file: it has the form FILE#CALL_ID")
+                .with_hint("other references belong to whoever wrote the request"),
+        });
+    };
+    let name = shown(file, 200);
+    let bytes = fs::read(file).map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
+    recover(&bytes, file, reference).map_err(|error| match error {
+        RecoverError::Unreadable(error) => Failure::new(format!("{name} holds no messages: {error}")),
+        error => Failure::new(format!("{name}, {}: {error}", shown(id, 60))),
+    })
+}

@@ -1,0 +1,115 @@
+//! Settings from the environment and `.env`.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use ratoon_testing::fake_provider::FakeProvider;
+use serde_json::Value;
+
+use crate::support::{Place, answer, shown};
+
+/// The model that answers, as the answer names it.
+fn model(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String {
+    let mut command = place.ratoon(arguments);
+    command.envs(environment.iter().copied());
+    answer(&command.output().unwrap())["stats"]["model"].as_str().unwrap().to_owned()
+}
+
+const COMPACT: &str = "compact run.json --json";
+
+#[test]
+fn the_command_line_beats_the_environment_and_that_the_file() {
+    let provider = FakeProvider::start("const:0.5", &Value::Null);
+    let place = Place::with_run("intercode-bash-023");
+    assert_eq!(model(&place, COMPACT, &[]), "rules");
+    place.write(
+        ".env",
+        format!("DECISION_MODEL_BACKEND=typesafe\nDECISION_MODEL_BASE_URL='{}'\n", provider.base_url()),
+    );
+    assert_eq!(model(&place, COMPACT, &[]), "agentscope");
+    assert_eq!(model(&place, COMPACT, &[("DECISION_MODEL_BACKEND", "rules")]), "rules");
+    assert_eq!(model(&place, COMPACT, &[("DECISION_MODEL_BACKEND", " ")]), "agentscope");
+    let arguments = format!("{COMPACT} --model typesafe");
+    assert_eq!(model(&place, &arguments, &[("DECISION_MODEL_BACKEND", "rules")]), "agentscope");
+    let arguments = format!("{COMPACT} --model rules");
+    assert_eq!(model(&place, &arguments, &[]), "rules");
+}
+
+/// Key and model name of the first request that a command sends.
+fn sent(place: &Place, environment: &[(&str, &str)], more: &str) -> (String, String) {
+    // The fake provider does not show keys, so this server does nothing but listen.
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    let mut command = place.ratoon(&format!("{COMPACT} {more}"));
+    command.envs([("DECISION_MODEL_BACKEND", "agentscope"), ("DECISION_MODEL_BASE_URL", &address)]);
+    let mut child = command.envs(environment.iter().copied()).stdout(Stdio::null()).spawn().unwrap();
+    let (mut connection, _) = server.accept().unwrap();
+    let mut request = Vec::new();
+    while !request.windows(9).any(|end| end == b"questions") {
+        let mut piece = [0; 4096];
+        let length = connection.read(&mut piece).unwrap();
+        assert!(length > 0, "the request ends early");
+        request.extend_from_slice(&piece[..length]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let text = String::from_utf8_lossy(&request).into_owned();
+    let after = |what: &str, end: char| {
+        let at = text.to_ascii_lowercase().find(what).unwrap_or_else(|| panic!("no {what} in {text}"))
+            + what.len();
+        text[at..].split(end).next().unwrap().to_owned()
+    };
+    (after("authorization: bearer ", '\r'), after("\"model\":\"", '"'))
+}
+
+#[test]
+fn key_address_and_name_arrive() {
+    let place = Place::with_run("intercode-bash-023");
+    place.write(
+        ".env",
+        "export DECISION_MODEL_API_KEY=\"from-the-file\" # a comment\nDECISION_MODEL_NAME=name-of-the-file\n",
+    );
+    let pair = |key: &str, name: &str| (key.to_owned(), name.to_owned());
+    assert_eq!(sent(&place, &[], ""), pair("from-the-file", "name-of-the-file"));
+    assert_eq!(sent(&place, &[("DECISION_MODEL_API_KEY", "real")], ""), pair("real", "name-of-the-file"));
+    assert_eq!(sent(&place, &[], "--model-name typed"), pair("from-the-file", "typed"));
+    assert_eq!(sent(&place, &[("DECISION_MODEL_NAME", "")], ""), pair("from-the-file", "name-of-the-file"));
+}
+
+#[test]
+fn broken_lines_are_named_but_not_shown() {
+    let place = Place::with_run("intercode-bash-023");
+    place.write(".env", "A=1\nsk-secret without a name\nDECISION_MODEL_BACKEND=nonsense\n");
+    let output = place.ratoon(COMPACT).output().unwrap();
+    insta::assert_snapshot!(shown(&output), @"
+    exit 2
+    --- stdout
+    --- stderr
+    warning: .env, line 2 is not NAME=VALUE and is ignored
+    error: DECISION_MODEL_BACKEND names no decision model: nonsense
+    hint: use one of: rules, agentscope, typesafe
+    ");
+    let output = place.ratoon("compact run.json -o answer.json --model rules").output().unwrap();
+    insta::assert_snapshot!(shown(&output), @"
+    exit 0
+    --- stdout
+    --- stderr
+    warning: .env, line 2 is not NAME=VALUE and is ignored
+    3 of 10 results cut back, 10,148 -> 9,363 characters; wrote answer.json
+    ");
+}
+
+#[test]
+fn the_file_of_a_directory_above_counts() {
+    let place = Place::with_run("intercode-bash-023");
+    place.write(".env", "DECISION_MODEL_BACKEND=typesafe").write("sub/.env/file", "a directory of that name");
+    let mut command = place.ratoon("compact ../run.json");
+    command.current_dir(place.path("sub"));
+    insta::assert_snapshot!(shown(&command.output().unwrap()), @"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the decision model agentscope needs a key: set DECISION_MODEL_API_KEY
+    ");
+}
