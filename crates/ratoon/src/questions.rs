@@ -62,11 +62,12 @@ impl Template {
         })
     }
 
-    /// The estimate of a question with its name, as a member of a request's `questions`, for ids as long as
-    /// asked for. The fixed part is measured once; ids meet only punctuation and spaces, so they add up.
-    pub(crate) fn estimator(self) -> impl Fn(&str) -> Estimate {
-        let mut member = String::from("\"\":{\"type\":\"binary\",\"instructions\":");
-        push_text(&mut member, &self.instructions(""));
+    /// The question as a member of a request's `questions`, the way it is charged.
+    fn member(self, id: &str) -> String {
+        let mut member = String::new();
+        push_text(&mut member, id);
+        member.push_str(":{\"type\":\"binary\",\"instructions\":");
+        push_text(&mut member, &self.instructions(id));
         if let Some(criteria) = self.criteria() {
             member.push_str(",\"criteria\":{\"true\":");
             push_text(&mut member, &criteria.when_true);
@@ -75,9 +76,15 @@ impl Template {
             member.push('}');
         }
         member.push('}');
-        let fixed = Estimate::of(&member);
+        member
+    }
+
+    /// Estimates questions by their ids. The wording is measured once; ids meet only punctuation and spaces in it,
+    /// so theirs is added for every mention.
+    pub(crate) fn estimator(self) -> impl Fn(&str) -> Estimate {
+        let wording = Estimate::of(&self.member(""));
         let mentions = 1 + self.wording().matches(ID).count();
-        move |id| (0..mentions).fold(fixed, |sum, _| sum + Estimate::of(id))
+        move |id| (0..mentions).fold(wording, |sum, _| sum + Estimate::of(id))
     }
 }
 
@@ -97,17 +104,7 @@ mod tests {
     fn the_estimate_is_that_of_the_whole_question() {
         for template in Template::ALL {
             for id in ["t1", "t23", "t4567"] {
-                let mut member = format!("\"{id}\":{{\"type\":\"binary\",\"instructions\":");
-                push_text(&mut member, &template.instructions(id));
-                if let Some(criteria) = template.criteria() {
-                    member.push_str(",\"criteria\":{\"true\":");
-                    push_text(&mut member, &criteria.when_true);
-                    member.push_str(",\"false\":");
-                    push_text(&mut member, &criteria.when_false);
-                    member.push('}');
-                }
-                member.push('}');
-                assert_eq!(template.estimator()(id), Estimate::of(&member), "{template:?} {id}");
+                assert_eq!(template.estimator()(id), Estimate::of(&template.member(id)), "{template:?} {id}");
             }
         }
     }
