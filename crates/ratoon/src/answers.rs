@@ -144,7 +144,9 @@ impl Answers {
         &self.judgements
     }
 
-    pub(crate) fn into_receipts(self) -> (Vec<Box<RawValue>>, Vec<Failure>) {
+    /// Usage in the order of completion, failures in the order of the requests.
+    pub(crate) fn into_receipts(mut self) -> (Vec<Box<RawValue>>, Vec<Failure>) {
+        self.failures.sort_by_key(|failure| failure.request);
         (self.usage, self.failures)
     }
 }

@@ -1,7 +1,7 @@
 //! JSON as it stands: tokens with their place in the input, sizes in the notation of the contract, splicing.
 //!
-//! Nothing here builds values. The [`Scanner`] validates and measures in one pass and without recursion;
-//! a string stays a [`Text`] that points into the input until somebody needs its decoded form. What is never
+//! Nothing here builds values. The `Scanner` validates and measures in one pass and without recursion;
+//! a string stays a `Text` that points into the input until somebody needs its decoded form. What is never
 //! decoded cannot be re-spelled, which is why numbers, key order, duplicate keys and lone surrogates survive.
 //!
 //! *Size* always means Unicode code points of the value written as compact JSON the way Python's `json.dumps`

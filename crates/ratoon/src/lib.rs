@@ -7,8 +7,8 @@
 //!
 //! This crate is the flow, without any I/O: it turns a [`Request`] into decision requests, takes the answers, and
 //! turns them into a [`Proposal`]. What never happens: a message, block, id, argument, flag, thinking text or
-//! signature changes; the only thing that may differ is the text of a cut result, and every byte that is not such
-//! a text is the byte that came in.
+//! signature changes; the only thing that may differ is the output of a cut result, and every byte outside of those
+//! is the byte that came in.
 //!
 //! ```
 //! use ratoon::{Compaction, Reading, Request, Settings};

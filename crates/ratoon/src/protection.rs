@@ -1,4 +1,4 @@
-//! Step 3 of 10: who may be asked about. A pair becomes a [`Candidate`] or is kept with a reason.
+//! Step 3 of 10: who may be asked about. A pair becomes a `Candidate` or is kept with a reason.
 //!
 //! The rules are those of the contract (section 6), plus a few that keep where a cut would be wrong: excerpts made
 //! earlier, results of a recovery, text that is not valid Unicode, and, on request, results no model has read.
@@ -97,18 +97,25 @@ impl TurnProtection {
     pub(crate) fn new(request: &Request<'_>, turns: &[Turn]) -> TurnProtection {
         let recent = usize::try_from(request.options.preserve_recent_messages).unwrap_or(usize::MAX);
         let first_recent = turns.len().saturating_sub(recent);
-        let messages = request.snapshot.messages();
-        let is_listed = |turn: &Turn| {
-            let ids = messages[turn.messages.clone()].iter().filter_map(|message| message.id);
-            !request.protected_message_ids.is_empty()
-                && ids.filter_map(|id| id.decode()).any(|id| request.protected_message_ids.contains(&id))
-        };
+        // By message, since a message may hold many steps.
+        let listed: Vec<bool> = request
+            .snapshot
+            .messages()
+            .iter()
+            .map(|message| {
+                !request.protected_message_ids.is_empty()
+                    && message
+                        .id
+                        .and_then(|id| id.decode())
+                        .is_some_and(|id| request.protected_message_ids.contains(&id))
+            })
+            .collect();
         let reason = |(at, turn): (usize, &Turn)| {
             if at == 0 {
                 Some(Protection::FirstMessage)
             } else if turn.role == Role::System {
                 Some(Protection::SystemMessage)
-            } else if is_listed(turn) {
+            } else if listed[turn.messages.clone()].contains(&true) {
                 Some(Protection::ProtectedMessage)
             } else {
                 (at >= first_recent).then_some(Protection::Recent)
@@ -213,8 +220,7 @@ fn names_reference(arguments: &str, references: &HashSet<&str>) -> bool {
     !references.is_empty()
         && crate::json::strings(arguments).any(|text| {
             let delimiter = |character: char| {
-                crate::text::is_whitespace(character)
-                    || matches!(character, '"' | '\'' | '`' | '(' | ')' | ',' | ';' | '=')
+                crate::text::is_whitespace(character) || "\"'`()[]<>|&\\,;=".contains(character)
             };
             references.contains(&*text) || text.split(delimiter).any(|word| references.contains(word))
         })

@@ -47,7 +47,7 @@ pub(super) fn suspected(text: &str) -> bool {
 }
 
 /// Beginnings of tokens that well-known services hand out, each up to a sign that few words hold.
-const TOKEN_PREFIXES: [&str; 17] = [
+const TOKEN_PREFIXES: [&str; 18] = [
     "sk-",
     "sk_live_",
     "sk_test_",
@@ -64,6 +64,7 @@ const TOKEN_PREFIXES: [&str; 17] = [
     "xoxa-",
     "xoxs-",
     "hf_",
+    "npm_",
     "shpat_",
 ];
 
@@ -174,7 +175,24 @@ fn value_behind(bytes: &[u8], from: usize, is_between: fn(u8) -> bool) -> Option
     let length = bytes[start..].iter().take(LONGEST_SECRET).take_while(|byte| is_value(byte)).count();
     let value = &bytes[start..start + length];
     let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    let mixed = mixed && !is_number(value) && !holds_date(value);
     (length >= SHORTEST_SECRET && mixed).then_some(start..start + length)
+}
+
+/// True for a number with an exponent, which mixes letters with digits as well.
+fn is_number(value: &[u8]) -> bool {
+    std::str::from_utf8(value).is_ok_and(|value| value.parse::<f64>().is_ok())
+}
+
+/// True if a date stands in the value, as in the names of branches, tables and logs.
+fn holds_date(value: &[u8]) -> bool {
+    let is_date = |window: &[u8]| {
+        window.iter().enumerate().all(|(at, byte)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+    };
+    value.windows(10).any(is_date)
 }
 
 /// The password in `scheme://user:password@host`.
@@ -259,6 +277,8 @@ mod tests {
             "the password is wrong",
             "key: value, sk-short",
             "[WARN] secret id=157955409",
+            "{\"token\":1.234567e-07,\"secret\":7.420014368165297e+20}",
+            "secret: branch_2026-09-06 13:59:56",
             "https://example.test:8080/a@b",
             "let token: Token = self.next()?;",
             "sha256 9f86d081884c7d659a2feaa0c55ad015",

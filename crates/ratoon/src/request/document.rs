@@ -87,8 +87,21 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Fields that only a recorded run has, all of them; so that a misspelt request is not mistaken for one.
-const RECORDED_RUN: [&str; 4] = ["source", "licence", "task", "run"];
+/// The fields of a recorded run besides its messages. The first four must be there and no other may be, so that
+/// neither a misspelt request nor a request's field is mistaken for a part of one.
+const RECORDED_RUN: [&str; 5] = ["source", "licence", "task", "run", "origin"];
+
+/// The fields that only a request has.
+const REQUEST_FIELDS: [&str; 8] = [
+    "goal",
+    "next_action",
+    "source_refs",
+    "protected_message_ids",
+    "protected_call_ids",
+    "eligible_tool_names",
+    "options",
+    "token_counter",
+];
 
 struct Reading<'a, 'o> {
     input: &'a str,
@@ -110,7 +123,7 @@ impl<'a> Reading<'a, '_> {
         let mut request = Request::about(Snapshot::empty(self.input, nothing));
         request.eligible_tools = Tools::Named(Default::default());
         let mut options = Vec::new();
-        let mut has_messages = false;
+        let (mut has_messages, mut has_request_fields) = (false, false);
         // Fields no request has: name and place, judged when all are known.
         let mut unknown: Vec<String> = Vec::new();
         let mut format: Option<Value<'a>> = None;
@@ -118,6 +131,7 @@ impl<'a> Reading<'a, '_> {
             let name = key.decode_lossy();
             let place = Place::field(&name);
             let start = scanner.position();
+            has_request_fields |= REQUEST_FIELDS.contains(&&*name);
             match &*name {
                 "messages" => {
                     has_messages = true;
@@ -162,7 +176,10 @@ impl<'a> Reading<'a, '_> {
         if !has_messages {
             self.problems.add(Place::field("messages"), "missing", "is missing");
         }
-        if has_messages && RECORDED_RUN.iter().all(|field| unknown.iter().any(|name| name == field)) {
+        let is_run = !has_request_fields
+            && RECORDED_RUN[..4].iter().all(|field| unknown.iter().any(|name| name == field))
+            && unknown.iter().all(|name| RECORDED_RUN.contains(&name.as_str()));
+        if has_messages && is_run {
             let mut request = Request::about(request.snapshot);
             self.apply(&mut request, &[], Profile::Recommended);
             return Ok(Document::Transcript(request));

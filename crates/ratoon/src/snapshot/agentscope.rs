@@ -62,7 +62,9 @@ fn message<'a>(
     let known = role.as_ref().and_then(as_text).and_then(|text| {
         [Role::User, Role::Assistant, Role::System].into_iter().find(|role| text.is(role.as_str()))
     });
-    if known.is_none() {
+    if role.is_none() {
+        problems.add(place.clone().key("role"), "value_error", "is missing");
+    } else if known.is_none() {
         problems.add(
             place.clone().key("role"),
             "value_error",
