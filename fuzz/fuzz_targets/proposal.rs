@@ -236,7 +236,7 @@ fn carry_out(
         }
         reply.answers.push(("t0".to_owned(), Answer::Binary(0.0)));
         reply.usage = serde_json::value::to_raw_value(&json!({"n": index})).ok();
-        states.push(asked.state.to_owned());
+        states.push(asked.state.json());
         if !lost {
             answers.record(index, Ok(reply));
         } else if choice.flag(9, 2) {

@@ -65,7 +65,7 @@ impl fmt::Debug for SystemOne {
 fn encode(request: &DecisionRequest<'_>, model: &str) -> String {
     let mut body = String::with_capacity(request.state.len() + request.questions.len() * 1024 + 128);
     body.push_str("{\"state\":");
-    body.push_str(request.state);
+    body.extend(request.state.pieces());
     body.push_str(",\"model\":");
     body.push_str(model);
     body.push_str(",\"questions\":{");

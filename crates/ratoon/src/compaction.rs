@@ -23,8 +23,8 @@ use crate::answers::Answers;
 use crate::batches::{Ceilings, Cost, Packer, Placement};
 use crate::count::{Estimate, TokenCounter};
 use crate::error::CompactionError;
-use crate::evidence::{Evidence, close_state, extend_state};
-use crate::model::{DecisionRequest, Question, Reading};
+use crate::evidence::Evidence;
+use crate::model::{DecisionRequest, Question, Reading, State};
 use crate::pairs::{Pair, Skipped, match_pairs};
 use crate::preview::shortens;
 use crate::proposal::{Decision, Proposal, ProposalReason, Stats};
@@ -65,8 +65,8 @@ pub struct Compaction<'r, 'a> {
 struct Batch {
     /// Its units, as indices into [`Plan::asked`].
     units: Vec<usize>,
-    /// Its state as JSON; empty for models that read the snapshot.
-    state: String,
+    /// The same as JSON, separated by commas; empty for models that read the snapshot.
+    units_json: String,
     /// Estimate of the state.
     state_tokens: u64,
 }
@@ -81,6 +81,8 @@ struct Plan<'r, 'a> {
     /// By asked unit: its id and its place among the candidates.
     asked: Vec<(String, usize)>,
     batches: Vec<Batch>,
+    /// What the states share, if states are sent.
+    evidence: Option<Evidence>,
     tokens_before: Option<u64>,
     within_budget: bool,
 }
@@ -128,13 +130,14 @@ impl<'r, 'a> Compaction<'r, 'a> {
             candidates,
             asked: Vec::new(),
             batches: Vec::new(),
+            evidence: None,
             tokens_before: budget.map(|budget| budget.current),
             within_budget,
         };
         if !within_budget && !plan.candidates.is_empty() {
             let evidence = Evidence::new(request, &turns, &protection, settings.mask_credentials);
             if evidence.has_aim() {
-                plan.ask(request, &evidence, reading, settings);
+                plan.ask(request, evidence, reading, settings);
             }
         }
         Ok(Compaction { request, counter, question: settings.question, plan })
@@ -162,7 +165,11 @@ impl<'r, 'a> Compaction<'r, 'a> {
     pub fn request(&self, index: usize) -> DecisionRequest<'_> {
         let batch = &self.plan.batches[index];
         DecisionRequest {
-            state: &batch.state,
+            state: self
+                .plan
+                .evidence
+                .as_ref()
+                .map_or(State::default(), |shared| shared.state(&batch.units_json)),
             questions: batch
                 .units
                 .iter()
@@ -264,7 +271,7 @@ impl<'r, 'a> Compaction<'r, 'a> {
 
 impl<'r, 'a> Plan<'r, 'a> {
     /// Plans the requests.
-    fn ask(&mut self, request: &Request<'a>, evidence: &Evidence, reading: Reading, settings: &Settings) {
+    fn ask(&mut self, request: &Request<'a>, evidence: Evidence, reading: Reading, settings: &Settings) {
         let asked =
             self.candidates.iter().enumerate().filter(|(_, candidate)| worth_asking(request, candidate));
         self.asked = asked.map(|(index, candidate)| (unit_id(candidate.pair), index)).collect();
@@ -287,26 +294,25 @@ impl<'r, 'a> Plan<'r, 'a> {
             match packer.place(Cost { unit: Estimate::of(&unit.0), question: question(id) }) {
                 Placement::Joins(state_tokens) => {
                     let batch = self.batches.last_mut().expect("a unit joins an open request");
-                    extend_state(&mut batch.state, &unit);
+                    batch.units_json.push(',');
+                    batch.units_json.push_str(&unit.0);
                     batch.units.push(index);
                     batch.state_tokens = state_tokens;
                 }
                 Placement::Opens(state_tokens) => {
+                    // Batches live as long as the call; what was reserved too much would add up.
                     self.batches
                         .iter_mut()
                         .last()
                         .into_iter()
-                        .for_each(|batch| close_state(&mut batch.state));
-                    self.batches.push(Batch {
-                        units: vec![index],
-                        state: evidence.open_state(&unit),
-                        state_tokens,
-                    });
+                        .for_each(|batch| batch.units_json.shrink_to_fit());
+                    self.batches.push(Batch { units: vec![index], units_json: unit.0, state_tokens });
                 }
                 Placement::LeftOut => {}
             }
         }
-        self.batches.iter_mut().last().into_iter().for_each(|batch| close_state(&mut batch.state));
+        self.batches.iter_mut().last().into_iter().for_each(|batch| batch.units_json.shrink_to_fit());
+        self.evidence = Some(evidence);
     }
 }
 

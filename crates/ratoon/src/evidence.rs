@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use crate::count::Estimate;
 use crate::json::push_text;
+use crate::model::State;
 use crate::pairs::Pair;
 use crate::protection::{Candidate, TurnProtection};
 use crate::request::Request;
@@ -105,23 +106,10 @@ impl Evidence {
         Estimate::of(&self.opening) + Estimate::of(CLOSING)
     }
 
-    /// Begins a state with its first unit.
-    pub(crate) fn open_state(&self, first: &Unit) -> String {
-        format!("{}{}", self.opening, first.0)
+    /// The state with these units, which are separated by commas.
+    pub(crate) fn state<'e>(&'e self, units: &'e str) -> State<'e> {
+        State::new(&self.opening, units, CLOSING)
     }
-}
-
-/// Adds a unit to a state that has one.
-pub(crate) fn extend_state(state: &mut String, unit: &Unit) {
-    state.push(',');
-    state.push_str(&unit.0);
-}
-
-/// Completes a state.
-pub(crate) fn close_state(state: &mut String) {
-    state.push_str(CLOSING);
-    // States live as long as the call; what was reserved too much would add up.
-    state.shrink_to_fit();
 }
 
 /// The turns that are told as context: the first, the system's, the listed ones, and the newest, at least one.

@@ -47,15 +47,54 @@ pub enum Reading {
 /// One request to a decision model: a state and the questions about it.
 #[non_exhaustive]
 pub struct DecisionRequest<'a> {
-    /// The state as compact JSON (keys `goal`, `next_action`, `task_context`, `evidence_units`).
-    /// Empty for a model whose [`DecisionModel::reading`] is [`Reading::Snapshot`].
-    pub state: &'a str,
+    /// The evidence. Empty for a model whose [`DecisionModel::reading`] is [`Reading::Snapshot`].
+    pub state: State<'a>,
     /// One question per evidence unit, in the order of the units.
     pub questions: Vec<Question<'a>>,
     /// The history the questions are about, for models that read it whole.
     pub snapshot: &'a Snapshot<'a>,
     /// All pairs of the snapshot; [`Question::pair`] indexes this list.
     pub pairs: &'a [Pair<'a>],
+}
+
+/// The evidence of one request as compact JSON: an object with the keys `goal`, `next_action`, `task_context` and
+/// `evidence_units`. The part that all requests of a call share exists once, so the text comes in pieces.
+#[derive(Clone, Copy, Default)]
+pub struct State<'a> {
+    pieces: [&'a str; 3],
+}
+
+impl<'a> State<'a> {
+    pub(crate) fn new(shared: &'a str, units: &'a str, closing: &'a str) -> State<'a> {
+        State { pieces: [shared, units, closing] }
+    }
+
+    /// The pieces that make up the JSON text, in order.
+    pub fn pieces(&self) -> [&'a str; 3] {
+        self.pieces
+    }
+
+    /// The JSON text in one.
+    pub fn json(&self) -> String {
+        self.pieces.concat()
+    }
+
+    /// Length of the JSON text in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
+
+    /// True if there is no evidence.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl fmt::Debug for State<'_> {
+    // Evidence never belongs in debug output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "State({} bytes)", self.len())
+    }
 }
 
 impl fmt::Debug for DecisionRequest<'_> {

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         }
         rows += &format!("{file:<20} {:>6} {:>6} {:>6}\n", cases.len(), cases.len() - different, different);
     }
+    rows += &format!("{:<20} {:>6} {:>6} {:>6}\n", "all", passed + failed.len(), passed, failed.len());
     let report = format!("{rows}\n{}\n\n{passed} passed, {} failed\n", failed.join("\n"), failed.len());
     out.write_all(report.as_bytes()).expect("standard output takes the report");
     if failed.is_empty() && passed > 400 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -106,7 +107,7 @@ fn ask(case: &Case, compaction: &Compaction<'_, '_>) -> (Vec<Value>, ratoon::Ans
     for index in 0..compaction.requests() {
         let request = compaction.request(index);
         let ids: Vec<&str> = request.questions.iter().map(|question| question.id).collect();
-        match model.reply(&ids, request.state) {
+        match model.reply(&ids, &request.state.json()) {
             Planned::Answers(planned, usage) => {
                 let usage = usage.map(|usage| serde_json::value::to_raw_value(&usage).expect("a JSON value"));
                 let usable = planned.into_iter().filter_map(|(id, answer)| match answer {
@@ -125,7 +126,9 @@ fn ask(case: &Case, compaction: &Compaction<'_, '_>) -> (Vec<Value>, ratoon::Ans
             .iter()
             .map(|id| ((*id).to_owned(), json!({"type": "binary", "instructions": "<instructions>"})))
             .collect();
-        requests.push(json!({"state": ratoon_testing::exact::value(request.state), "questions": questions}));
+        requests.push(
+            json!({"state": ratoon_testing::exact::value(&request.state.json()), "questions": questions}),
+        );
     }
     if hangs {
         answers.expire();

@@ -32,8 +32,8 @@ impl DecisionModel for Recorded {
         self.asked
             .lock()
             .unwrap()
-            .push(json!({"state": exact::value(request.state), "questions": questions}));
-        let planned = self.model.reply(&ids, request.state);
+            .push(json!({"state": exact::value(&request.state.json()), "questions": questions}));
+        let planned = self.model.reply(&ids, &request.state.json());
         Box::pin(async move {
             match planned {
                 Planned::Answers(answers, usage) => {

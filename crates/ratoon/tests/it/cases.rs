@@ -83,7 +83,7 @@ fn answer(model: &CaseModel, asked: &DecisionRequest<'_>) -> Result<Reply, Model
         let question = asked.questions.iter().find(|question| question.id == id)?;
         asked.pairs[question.pair].call_id.decode().map(|id| id.into_owned())
     };
-    match model.reply(&ids, asked.state, call_id_of) {
+    match model.reply(&ids, &asked.state.json(), call_id_of) {
         Planned::Answers(planned, _) => {
             let answers = planned.into_iter().filter_map(|(id, answer)| match answer {
                 PlannedAnswer::Binary(value) => Some((id, Answer::Binary(value))),

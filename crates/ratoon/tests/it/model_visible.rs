@@ -20,7 +20,7 @@ fn requests(document: &str, settings: &Settings) -> String {
     let mut shown = String::new();
     for index in 0..compaction.requests() {
         let asked = compaction.request(index);
-        writeln!(shown, "{}", laid_out(asked.state)).expect("a text takes everything");
+        writeln!(shown, "{}", laid_out(&asked.state.json())).expect("a text takes everything");
         for question in &asked.questions {
             writeln!(shown, "{}: {}", question.id, question.instructions).expect("a text takes everything");
             if let Some(criteria) = &question.criteria {
@@ -261,7 +261,7 @@ fn requests_hold_what_fits_to_the_token() {
         let batch = |index| {
             let asked = compaction.request(index);
             let units: Vec<String> = asked.questions.iter().map(|question| question.id.to_owned()).collect();
-            (units.join(" "), estimate(asked.state))
+            (units.join(" "), estimate(&asked.state.json()))
         };
         let (units, sizes): (Vec<String>, Vec<u64>) = (0..compaction.requests()).map(batch).unzip();
         let reported = compaction.answers();
@@ -303,7 +303,8 @@ fn a_request_is_charged_for_its_questions_and_a_reserve() {
             if let Some(criteria) = &question.criteria {
                 written["criteria"] = json!({"true": criteria.when_true, "false": criteria.when_false});
             }
-            estimate(&format!(r#"{{"state":{},"questions":{{"t1":{written}}}}}"#, asked.state)) + RESERVE
+            estimate(&format!(r#"{{"state":{},"questions":{{"t1":{written}}}}}"#, asked.state.json()))
+                + RESERVE
         })
     };
     for template in Template::ALL {

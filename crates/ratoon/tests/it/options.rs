@@ -1018,3 +1018,21 @@ mod account {
         assert!(!proposal.changed());
     }
 }
+
+/// A recorded run has no request fields; with one it is a request with unknown fields, so that nothing the host
+/// asked for is passed over in silence.
+#[test]
+fn a_recorded_run_with_request_fields_is_refused() {
+    let run =
+        |more: &str| format!(r#"{{"source":"s","licence":"l","task":"t","run":"r","messages":[]{more}}}"#);
+    let parse =
+        |text: &str| ratoon::Document::parse(text.as_bytes(), &ratoon::Overrides::default()).map(|_| ());
+    assert!(parse(&run(r#","origin":"o","format":"agentdojo-run""#)).is_ok());
+    for more in [r#","protected_call_ids":["c1"]"#, r#","options":{}"#, r#","goal":"g""#, r#","nonsense":1"#]
+    {
+        let Err(ratoon::RequestError::Invalid(problems)) = parse(&run(more)) else {
+            panic!("{more} was passed over");
+        };
+        assert!(problems.to_string().contains("is not a field of a request"), "{problems}");
+    }
+}

@@ -47,7 +47,7 @@ pub(crate) fn run_with(
         answers.record(index, model(&asked));
         asked_units.extend(asked.questions.iter().map(|question| question.id.to_owned()));
         questions.extend(asked.questions.into_iter().map(|question| question.instructions));
-        states.push(asked.state.to_owned());
+        states.push(asked.state.json());
     }
     let proposal = compaction.finish(answers, "a test", Duration::ZERO)?;
     let mut document = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn always(probability: f64) -> impl Fn(&DecisionRequest<'_>) -> Resul
 /// Probabilities by the hash rule of the recorded cases.
 pub(crate) fn by_hash(rule: Rule) -> impl Fn(&DecisionRequest<'_>) -> Result<Reply, ModelError> {
     move |asked| {
-        let state: Value = serde_json::from_str(asked.state).expect("a state is JSON");
+        let state: Value = serde_json::from_str(&asked.state.json()).expect("a state is JSON");
         let units = state["evidence_units"].as_array().expect("the units are a list");
         let text = |unit: &Value, key: &str| unit[key].as_str().expect("a text").to_owned();
         let answer = |unit: &Value| {
