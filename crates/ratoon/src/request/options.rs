@@ -184,7 +184,7 @@ impl Reader<'_> {
         let number = match value.kind {
             Kind::Number(raw) => raw.parse().ok(),
             Kind::Bool(flag) => Some(f64::from(u8::from(flag))),
-            Kind::Text(text) => match text.decode_lossy().trim().parse() {
+            Kind::Text(text) => match without_digit_separators(text.decode_lossy().trim()).parse() {
                 Ok(number) => Some(number),
                 Err(_) => {
                     self.problem(name, "float_parsing", "must be a number");
@@ -251,5 +251,36 @@ impl Reader<'_> {
             }
         }
         self.problem(name, "literal_error", format!("must be {available}"));
+    }
+}
+
+/// A number as text without the underscores that Python allows between digits.
+fn without_digit_separators(text: &str) -> String {
+    let is_digit =
+        |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_digit);
+    let separates = |at: usize| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1));
+    text.char_indices()
+        .filter(|&(at, character)| character != '_' || !separates(at))
+        .map(|(_, c)| c)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_digit_separators;
+
+    #[test]
+    fn underscores_only_count_between_digits() {
+        for (text, expected) in [
+            ("1_0e-2", "10e-2"),
+            ("0.1_0", "0.10"),
+            ("3_0", "30"),
+            ("_3", "_3"),
+            ("3__0", "3__0"),
+            ("3_", "3_"),
+            ("1_.5", "1_.5"),
+        ] {
+            assert_eq!(without_digit_separators(text), expected);
+        }
     }
 }
