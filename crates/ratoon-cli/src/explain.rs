@@ -116,7 +116,7 @@ fn decisions(explained: &Explained<'_, '_, '_>, rows: &[usize], stream: Stream) 
             Cell::new(number(decision.result_chars)),
             Cell::new(probability),
             verdict,
-            Cell::new(words::reason(decision, &explained.input.request)),
+            Cell::new(words::reason(decision, &explained.input.request, &explained.proposal.stats.model)),
             Cell::new(number(decision.saved_chars)),
         ]);
     }

@@ -26,6 +26,19 @@ pub(crate) fn model(arguments: &Compact) -> Result<Box<dyn DecisionModel>, Failu
         Some(backend) => backend,
         None => environment.get(BACKEND).map_or(Ok(Backend::Rules), backend_named)?,
     };
+    if arguments.base_url.as_deref().is_some_and(|url| url.trim().is_empty()) {
+        return Err(Failure::usage("--base-url is empty").with_hint("leave it out to ask the public address"));
+    }
+    if backend == Backend::Rules && (arguments.base_url.is_some() || arguments.model_name.is_some()) {
+        return Err(Failure::usage("--base-url and --model-name need a decision model behind them")
+            .with_hint("add --model agentscope"));
+    }
+    if backend != Backend::Rules && arguments.base_url.is_none() && environment.redirects_the_key() {
+        return Err(Failure::usage(format!(
+            "{API_KEY} comes from the environment, but {BASE_URL} from .env"
+        ))
+        .with_hint(format!("set {BASE_URL} in the environment as well, or pass --base-url")));
+    }
     let mut settings = ModelSettings::new(backend);
     settings.model_name = arguments.model_name.clone().or(environment.get(MODEL_NAME).map(str::to_owned));
     settings.base_url = arguments.base_url.clone().or(environment.get(BASE_URL).map(str::to_owned));
@@ -52,24 +65,40 @@ fn backend_named(name: &str) -> Result<Backend, Failure> {
 
 /// The variables that matter, wherever they come from.
 #[derive(Debug)]
-struct Environment(HashMap<String, String>);
+struct Environment {
+    /// Of the process.
+    process: HashMap<String, String>,
+    /// Of the nearest `.env`, for what the process does not set.
+    file: HashMap<String, String>,
+}
 
 impl Environment {
     fn read() -> Result<Environment, Failure> {
-        let mut values = std::env::current_dir().map(|directory| dot_env(&directory)).unwrap_or_default();
+        let file = std::env::current_dir().map(|directory| dot_env(&directory)).unwrap_or_default();
+        let mut process = HashMap::new();
         for name in [BACKEND, MODEL_NAME, API_KEY, BASE_URL] {
             let Some(value) = std::env::var_os(name) else { continue };
             let value =
                 value.into_string().map_err(|_| Failure::usage(format!("{name} is not UTF-8 text")))?;
             if !value.trim().is_empty() {
-                values.insert(name.to_owned(), value);
+                process.insert(name.to_owned(), value);
             }
         }
-        Ok(Environment(values))
+        Ok(Environment { process, file })
     }
 
     fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+        let values = [&self.process, &self.file];
+        let mut given = values.into_iter().filter_map(|values| values.get(name)).map(|value| value.trim());
+        given.find(|value| !value.is_empty())
+    }
+
+    /// True if a key of the person would be sent to an address that a file in the folder names: a repository that
+    /// somebody else wrote must not collect keys.
+    fn redirects_the_key(&self) -> bool {
+        let named =
+            |values: &HashMap<String, String>, name| values.get(name).is_some_and(|v| !v.trim().is_empty());
+        named(&self.process, API_KEY) && !named(&self.process, BASE_URL) && named(&self.file, BASE_URL)
     }
 }
 
@@ -77,6 +106,11 @@ impl Environment {
 fn dot_env(directory: &Path) -> HashMap<String, String> {
     for directory in directory.ancestors() {
         let path = directory.join(".env");
+        // A pipe of this name would be waited for without end.
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            warn(&format!("{} is ignored: it is not a regular file", name_of(&path)));
+            continue;
+        }
         match fs::read(&path) {
             Ok(bytes) => return parsed(&path, &bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

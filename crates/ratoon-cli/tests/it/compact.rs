@@ -14,11 +14,11 @@ fn a_run_is_explained() {
     --- stdout
     run.json is a recorded run; assumed: the recommended profile, all tools and the file as the archive of its originals
 
-    id        tool  size   need  decision  reason                       saved
-    call_001  bash   608  0.000  cut       clearly not needed any more    256
-    call_002  bash   608  0.000  cut       clearly not needed any more    256
+    id        tool  size   need  decision  reason                      saved
+    call_001  bash   608  0.000  cut       repeated by a later result    256
+    call_002  bash   608  0.000  cut       repeated by a later result    256
     call_003  bash   608  0.500  keep      needed or uncertain
-    call_004  bash   608  0.000  cut       clearly not needed any more    256
+    call_004  bash   608  0.000  cut       repeated by a later result    256
     call_005  bash   608         keep      among the newest 6 steps
     call_006  bash   744         keep      among the newest 6 steps
     call_007  bash   608         keep      among the newest 6 steps
@@ -166,7 +166,7 @@ fn a_request_brings_its_own_references() {
     exit 0
     --- stdout
     id  tool    size   need  decision  reason                           saved
-    a   read   2,000  0.000  cut       clearly not needed any more      1,656
+    a   read   2,000  0.000  cut       repeated by a later result       1,656
     b   write  2,000         keep      results of this tool stay
     c   read   2,000         keep      no reference to recover it from
 
@@ -233,7 +233,7 @@ fn ids_and_names_cannot_disturb_the_terminal() {
     run.json is a list of messages; assumed: the recommended profile, all tools and the file as the archive of its originals
 
     id                        tool      size   need  decision  reason                         saved
-    ]0;titlelong…onglonglong  read[2J  2,000  0.000  cut       clearly not needed any more    1,434
+    ]0;titlelong…onglonglong  read[2J  2,000  0.000  cut       repeated by a later result     1,434
     b                         工具     2,000  0.500  keep      needed or uncertain
     c                         t            0         keep      an excerpt would save nothing
 

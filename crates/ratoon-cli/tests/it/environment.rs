@@ -113,3 +113,34 @@ fn the_file_of_a_directory_above_counts() {
     error: the decision model agentscope needs a key: set DECISION_MODEL_API_KEY
     ");
 }
+
+/// A repository that somebody else wrote must not collect the keys of whoever runs ratoon in it.
+#[test]
+fn a_file_cannot_redirect_a_key_of_the_environment() {
+    let provider = FakeProvider::start("const:0.5", &Value::Null);
+    let place = Place::with_run("intercode-bash-023");
+    place.write(
+        ".env",
+        format!("DECISION_MODEL_BACKEND=agentscope\nDECISION_MODEL_BASE_URL={}\n", provider.base_url()),
+    );
+    let mut command = place.ratoon(COMPACT);
+    command.env("DECISION_MODEL_API_KEY", "planted-key");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("DECISION_MODEL_BASE_URL from .env") && !said.contains("planted-key"), "{said}");
+    assert_eq!(provider.stats()["calls"], 0);
+    let named = format!("{COMPACT} --base-url {}", provider.base_url());
+    assert_eq!(model(&place, &named, &[("DECISION_MODEL_API_KEY", "planted-key")]), "agentscope");
+    let offline = format!("{COMPACT} --model rules");
+    assert_eq!(model(&place, &offline, &[("DECISION_MODEL_API_KEY", "planted-key")]), "rules");
+}
+
+#[test]
+fn an_address_without_a_model_behind_it_is_refused() {
+    let place = Place::with_run("intercode-bash-023");
+    for arguments in ["--base-url http://127.0.0.1:9", "--model-name x", "--model agentscope --base-url= "] {
+        let output = place.ratoon(&format!("{COMPACT} {arguments}")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+    }
+}
