@@ -35,27 +35,30 @@ pub enum RecoverError {
 
 /// The reference to a result: `FILE#CALL_ID`.
 ///
-/// In the id everything is percent-encoded that could end the one line of an excerpt's marker, or with which a
-/// shell command naming the reference would no longer show it as one word; such a command is how an agent
-/// recovers an original, and its result must be recognised as one.
+/// In both parts everything is percent-encoded that could end the one line of an excerpt's marker, be taken for
+/// the sign between them, or break the one word as which a shell command names the reference; such a command is
+/// how an agent recovers an original, and its result must be recognised as one.
 ///
 /// ```
 /// use ratoon_archive::transcript::reference;
 ///
 /// assert_eq!(reference("run.json", "call_1"), "run.json#call_1");
-/// assert_eq!(reference("run.json", "a b\n100%"), "run.json#a%20b%0A100%25");
+/// assert_eq!(reference("run #2.json", "a b\n100%"), "run%20%232.json#a%20b%0A100%25");
+/// assert_eq!(reference("-x.json", "c"), "./-x.json#c");
 /// ```
 pub fn reference(file: &str, call_id: &str) -> String {
-    format!("{file}#{}", encoded(call_id))
+    // A word that begins with a dash would be taken for an option.
+    let here = if file.starts_with('-') { "./" } else { "" };
+    format!("{here}{}#{}", encoded(file), encoded(call_id))
 }
 
-fn encoded(call_id: &str) -> Cow<'_, str> {
-    if !call_id.contains(breaks_a_word) {
-        return Cow::Borrowed(call_id);
+fn encoded(part: &str) -> Cow<'_, str> {
+    if !part.contains(is_encoded) {
+        return Cow::Borrowed(part);
     }
-    let mut out = String::with_capacity(call_id.len() + 8);
-    for character in call_id.chars() {
-        if breaks_a_word(character) {
+    let mut out = String::with_capacity(part.len() + 8);
+    for character in part.chars() {
+        if is_encoded(character) {
             for byte in character.encode_utf8(&mut [0; 4]).bytes() {
                 write!(out, "%{byte:02X}").expect("writing to a string does not fail");
             }
@@ -66,32 +69,59 @@ fn encoded(call_id: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn breaks_a_word(character: char) -> bool {
-    character == '%'
+fn is_encoded(character: char) -> bool {
+    matches!(character, '%' | '#')
         || character.is_control()
         || character.is_whitespace()
         || "\"'`(),;=[]<>|&$\\*?!{}".contains(character)
 }
 
-/// The file and the call id of a reference, both as written. Both may hold `#`, so the first one whose left side
-/// `exists` decides.
-pub fn split(reference: &str, exists: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
-    reference
-        .match_indices('#')
-        .map(|(at, _)| (&reference[..at], &reference[at + 1..]))
-        .find(|(file, _)| !file.is_empty() && exists(file))
+/// The text that [`encoded`] wrote, or `None` if it cannot have written this.
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        if first == b'%' {
+            let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok())?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &behind[2..];
+        } else {
+            bytes.push(first);
+            rest = behind;
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
-/// The original text of the result that `reference` names, from the bytes of `file`. The texts of a list of text
+/// Names of files are not longer on any system, and longer ones are not looked for: a reference may come out of
+/// hostile text.
+const LONGEST_FILE: usize = 4096;
+/// How many `#` of a reference that was typed by hand are tried.
+const MOST_SPLITS: usize = 16;
+
+/// The file and the call id of a reference. A reference as [`reference`] writes it has one `#`; in one that was
+/// typed by hand both parts may hold more, and then the longest file that `exists` decides.
+pub fn split(reference: &str, exists: impl Fn(&str) -> bool) -> Option<(Cow<'_, str>, &str)> {
+    let exists = |file: &str| !file.is_empty() && file.len() <= LONGEST_FILE && exists(file);
+    if let Some((file, id)) = reference.split_once('#')
+        && !id.contains('#')
+        && let Some(file) = decoded(file).filter(|file| exists(file))
+    {
+        return Some((Cow::Owned(file), id));
+    }
+    let splits = reference.rmatch_indices('#').take(MOST_SPLITS);
+    let mut parts = splits.map(|(at, _)| (&reference[..at], &reference[at + 1..]));
+    parts.find(|(file, _)| exists(file)).map(|(file, id)| (Cow::Borrowed(file), id))
+}
+
+/// The original text of the result that the call id of a reference names, from the bytes of its file. The texts of a list of text
 /// blocks are joined with one newline, as they are before an excerpt is made.
 ///
 /// An id that was typed without percent-encoding is understood as well, unless it means another result.
 ///
 /// # Errors
 /// [`RecoverError`]: the file holds no messages, no result or several have the id, or the result is not text.
-pub fn recover(bytes: &[u8], file: &str, reference: &str) -> Result<String, RecoverError> {
-    let wanted =
-        reference.strip_prefix(file).and_then(|rest| rest.strip_prefix('#')).ok_or(RecoverError::NotFound)?;
+pub fn recover(bytes: &[u8], wanted: &str) -> Result<String, RecoverError> {
     let request = Document::parse(bytes, &Overrides::default())?.into_request();
     let results: Vec<(Cow<'_, str>, &ToolResult<'_>)> =
         request.snapshot.blocks().iter().filter_map(identified).collect();
@@ -143,14 +173,15 @@ mod tests {
     }
 
     fn recovered(document: &str, reference: &str) -> Result<String, RecoverError> {
-        recover(document.as_bytes(), "run.json", reference)
+        let (_, id) = split(reference, |file| file == "run.json").ok_or(RecoverError::NotFound)?;
+        recover(document.as_bytes(), id)
     }
 
     #[test]
     fn a_reference_is_one_word_on_one_line() {
         for (id, expected) in [
             ("call_51eahg-x.7:0/é", "f#call_51eahg-x.7:0/é"),
-            ("a#b", "f#a#b"),
+            ("a#b", "f#a%23b"),
             ("50%0A", "f#50%250A"),
             ("a\r\nb", "f#a%0D%0Ab"),
             ("\u{2028}\u{2029}\u{85}", "f#%E2%80%A8%E2%80%A9%C2%85"),
@@ -168,24 +199,47 @@ mod tests {
     }
 
     #[test]
-    fn the_first_file_that_exists_decides() {
-        let exists = |file: &str| file == "a#b" || file == "a#b#c";
-        assert_eq!(split("a#b#c#d", exists), Some(("a#b", "c#d")));
-        assert_eq!(split("a#c", exists), None);
-        assert_eq!(split("a", exists), None);
+    fn the_longest_file_that_exists_decides() {
+        let exists = |file: &str| matches!(file, "a" | "a#b" | "a#b#c");
+        let found =
+            |reference: &'static str| split(reference, exists).map(|(file, id)| (file.into_owned(), id));
+        assert_eq!(found("a#b#c#d"), Some(("a#b#c".to_owned(), "d")));
+        assert_eq!(found("a#c"), Some(("a".to_owned(), "c")));
+        assert_eq!(found("a%23b#c"), Some(("a#b".to_owned(), "c")));
+        assert_eq!(found("b#c"), None);
+        assert_eq!(found("a"), None);
         assert_eq!(split("#c", |_| true), None);
+    }
+
+    #[test]
+    fn hostile_references_are_not_tried_without_end() {
+        let tries = std::cell::Cell::new(0);
+        let count = |_: &str| {
+            tries.set(tries.get() + 1);
+            false
+        };
+        assert_eq!(split(&"#".repeat(100_000), count), None);
+        assert_eq!(split(&"a#".repeat(1000), count), None);
+        assert!(tries.get() <= MOST_SPLITS + 1, "{} tries", tries.get());
     }
 
     #[test]
     fn files_with_a_hash_are_found_on_disk() {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("run #1.json");
-        fs::write(&file, transcript(&[&result(r#""c""#, r#""text""#)])).unwrap();
-        let name = file.to_str().unwrap();
-        let whole = reference(name, "c");
-        let (found, id) = split(&whole, |file| fs::metadata(file).is_ok_and(|meta| meta.is_file())).unwrap();
-        assert_eq!((found, id), (name, "c"));
-        assert_eq!(recover(&fs::read(found).unwrap(), found, &whole).unwrap(), "text");
+        let write = |name: &str, text: &str| {
+            let file = directory.path().join(name);
+            fs::write(&file, transcript(&[&result(r#""c""#, text)])).unwrap();
+            file.to_str().unwrap().to_owned()
+        };
+        // The shorter name must not be taken for the file.
+        write("run ", r#""other""#);
+        let name = write("run #1.json", r#""text""#);
+        let is_file = |file: &str| fs::metadata(file).is_ok_and(|meta| meta.is_file());
+        for whole in [reference(&name, "c"), format!("{name}#c")] {
+            let (found, id) = split(&whole, is_file).unwrap();
+            assert_eq!((&*found, id), (name.as_str(), "c"));
+            assert_eq!(recover(&fs::read(&*found).unwrap(), id).unwrap(), "text");
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Target {
     typed: PathBuf,
     /// Where the file really is, links followed.
     place: PathBuf,
+    /// True for an open descriptor, such as `/dev/stdout`.
+    is_descriptor: bool,
 }
 
 impl Outputs {
@@ -87,7 +89,11 @@ impl Outputs {
 
 impl Target {
     fn new(typed: &Path, source: &Source) -> Result<Target, Failure> {
-        let target = Target { typed: typed.to_owned(), place: place(typed)? };
+        // What stands behind an open descriptor belongs to whoever opened it and is never replaced.
+        let is_descriptor =
+            ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|at| typed.starts_with(at));
+        let place = if is_descriptor { typed.to_owned() } else { place(typed)? };
+        let target = Target { typed: typed.to_owned(), place, is_descriptor };
         if target.place.is_dir() {
             return Err(Failure::usage(format!("{} is a directory, not a file", target.name())));
         }
@@ -112,7 +118,7 @@ impl Target {
 
     /// True if there is something that would be replaced.
     pub(crate) fn replaces(&self) -> bool {
-        self.place.is_file()
+        !self.is_descriptor && self.place.is_file()
     }
 
     /// Writes the file: whole, or not at all. What is not a regular file is written directly.
@@ -122,6 +128,10 @@ impl Target {
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         let write = || {
+            if self.is_descriptor {
+                let file = File::options().append(true).open(&self.place)?;
+                return buffered(cancelled.watch(file), content);
+            }
             let existing = fs::metadata(&self.place).ok();
             if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
                 let file = File::options().write(true).open(&self.place)?;
@@ -165,6 +175,12 @@ fn new_file_beside(place: &Path) -> io::Result<tempfile::NamedTempFile> {
 fn place(typed: &Path) -> Result<PathBuf, Failure> {
     if let Ok(place) = fs::canonicalize(typed) {
         return Ok(place);
+    }
+    if fs::symlink_metadata(typed).is_ok() {
+        return Err(Failure::usage(format!(
+            "{} is a link that leads nowhere",
+            shown(&typed.to_string_lossy(), 200)
+        )));
     }
     let Some(name) = typed.file_name() else {
         return Err(Failure::usage(format!("{} is not a file name", shown(&typed.to_string_lossy(), 200))));

@@ -78,7 +78,7 @@ fn keep_archives(input: &Input<'_>, outputs: &Outputs) -> Result<(), Failure> {
     let mut note = |reference: &str| {
         if let Some((file, _)) = split(reference, |file| fs::metadata(file).is_ok_and(|meta| meta.is_file()))
         {
-            archives.extend(fs::canonicalize(file));
+            archives.extend(fs::canonicalize(&*file));
         }
     };
     if input.shape == Shape::Request {

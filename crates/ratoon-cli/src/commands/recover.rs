@@ -43,14 +43,28 @@ pub(crate) fn run(arguments: &Recover) -> anyhow::Result<()> {
         }
     }
     if let Some(reference) = marker_reference(&original, None) {
-        hint(&format!("this is an excerpt itself; its original: ratoon recover '{}'", shown(reference, 200)));
+        // Out of a tool's output, so it is only offered to the shell if it is harmless there.
+        let command = match quoted(reference) {
+            Some(word) => format!(": ratoon recover {word}"),
+            None => " is named in its last line".to_owned(),
+        };
+        hint(&format!("this is an excerpt itself; its original{command}"));
     }
     Ok(())
 }
 
+/// A text as one word of a shell command, if it can be shown.
+fn quoted(text: &str) -> Option<String> {
+    let whole = !text.chars().any(char::is_control) && shown(text, 200) == text;
+    whole.then(|| format!("'{}'", text.replace('\'', r"'\''")))
+}
+
 /// The text that the reference names.
 fn original(reference: &str) -> Result<String, Failure> {
-    let Some((file, id)) = split(reference, |file| Path::new(file).exists()) else {
+    // People paste the whole marker.
+    let marker = format!("\n{}", reference.trim());
+    let reference = marker_reference(&marker, None).unwrap_or(reference);
+    let Some((file, id)) = split(reference, |file| Path::new(file).is_file()) else {
         return Err(match reference.split_once('#') {
             Some((file, _)) => Failure::new(format!("there is no file {}", shown(file, 200)))
                 .with_hint("the file of a reference is relative to where ratoon compact ran"),
@@ -58,9 +72,9 @@ fn original(reference: &str) -> Result<String, Failure> {
                 .with_hint("other references belong to whoever wrote the request"),
         });
     };
-    let name = shown(file, 200);
-    let bytes = fs::read(file).map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
-    recover(&bytes, file, reference).map_err(|error| match error {
+    let name = shown(&file, 200);
+    let bytes = fs::read(&*file).map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
+    recover(&bytes, id).map_err(|error| match error {
         RecoverError::Unreadable(error) => Failure::new(format!("{name} holds no messages: {error}")),
         error => Failure::new(format!("{name}, {}: {error}", shown(id, 60))),
     })

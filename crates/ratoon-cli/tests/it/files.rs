@@ -109,3 +109,42 @@ fn what_is_not_a_regular_file_is_written_directly() {
     error: /dev/full cannot be written: No space left on device (os error 28)
     ");
 }
+
+/// What stands behind `/dev/stdout` belongs to whoever opened it: it is written to, never replaced.
+#[test]
+fn an_open_descriptor_is_written_to() {
+    let place = Place::with_run("intercode-bash-023");
+    let log = place.path("log.txt");
+    std::fs::write(&log, "HEADER\n").unwrap();
+    let out = std::fs::File::options().append(true).open(&log).unwrap();
+    let status = place.ratoon("compact run.json --messages /dev/stdout").stdout(out).status().unwrap();
+    assert!(status.success());
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.starts_with("HEADER\n[") || text.starts_with("HEADER\n{"), "{}", &text[..40]);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced() {
+    let place = Place::with_run("intercode-bash-023");
+    std::os::unix::fs::symlink("nowhere.json", place.path("link.json")).unwrap();
+    let status = place.ratoon("compact run.json -o link.json").status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert!(place.path("link.json").is_symlink());
+}
+
+#[test]
+fn a_hash_in_a_file_name_leads_to_that_file() {
+    let place = Place::with_run("openhands-examples-003");
+    std::fs::rename(place.path("run.json"), place.path("run #2.json")).unwrap();
+    place.write("run ", "[]");
+    let output = place.ratoon("compact --json").arg("run #2.json").output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cut =
+        answer["decisions"].as_array().unwrap().iter().find(|found| found["action"] == "preview").unwrap();
+    let reference = cut["source_ref"].as_str().unwrap();
+    assert_eq!(reference.matches('#').count(), 1);
+    let original = place.ratoon("recover").arg(reference).output().unwrap();
+    assert!(original.status.success() && original.stdout.len() > 1000);
+    let whole_marker = format!("[Compacted output. Recover from: {reference}]");
+    assert_eq!(place.ratoon("recover").arg(&whole_marker).output().unwrap().stdout, original.stdout);
+}
