@@ -99,7 +99,7 @@ const LONGEST_FILE: usize = 4096;
 /// How many `#` of a reference that was typed by hand are tried.
 const MOST_SPLITS: usize = 16;
 
-/// The file and the call id of a reference. A reference as [`reference`] writes it has one `#`; in one that was
+/// The file and the call id of a reference. A reference as [`reference()`] writes it has one `#`; in one that was
 /// typed by hand both parts may hold more, and then the longest file that `exists` decides.
 pub fn split(reference: &str, exists: impl Fn(&str) -> bool) -> Option<(Cow<'_, str>, &str)> {
     let exists = |file: &str| !file.is_empty() && file.len() <= LONGEST_FILE && exists(file);

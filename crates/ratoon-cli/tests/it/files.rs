@@ -117,8 +117,8 @@ fn an_open_descriptor_is_written_to() {
     let log = place.path("log.txt");
     std::fs::write(&log, "HEADER\n").unwrap();
     let out = std::fs::File::options().append(true).open(&log).unwrap();
-    let status = place.ratoon("compact run.json --messages /dev/stdout").stdout(out).status().unwrap();
-    assert!(status.success());
+    let mut command = place.ratoon("compact run.json --messages /dev/stdout");
+    assert!(command.stdout(out).stderr(std::process::Stdio::null()).status().unwrap().success());
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(text.starts_with("HEADER\n[") || text.starts_with("HEADER\n{"), "{}", &text[..40]);
 }
@@ -127,8 +127,8 @@ fn an_open_descriptor_is_written_to() {
 fn a_link_that_leads_nowhere_is_not_replaced() {
     let place = Place::with_run("intercode-bash-023");
     std::os::unix::fs::symlink("nowhere.json", place.path("link.json")).unwrap();
-    let status = place.ratoon("compact run.json -o link.json").status().unwrap();
-    assert_eq!(status.code(), Some(2));
+    let output = place.ratoon("compact run.json -o link.json").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
     assert!(place.path("link.json").is_symlink());
 }
 
