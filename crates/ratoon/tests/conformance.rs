@@ -34,7 +34,18 @@ fn main() -> ExitCode {
         }
         rows += &format!("{file:<20} {:>6} {:>6} {:>6}\n", cases.len(), cases.len() - different, different);
     }
-    rows += &format!("{:<20} {:>6} {:>6} {:>6}\n", "all", passed + failed.len(), passed, failed.len());
+    let over_http = conformance("wire.jsonl").len();
+    rows += &format!(
+        "{:<20} {over_http:>6} over HTTP, in ratoon-models: wire::recorded_cases_come_out\n",
+        "wire.jsonl"
+    );
+    rows += &format!(
+        "{:<20} {:>6} {:>6} {:>6}\n",
+        "all without a wire",
+        passed + failed.len(),
+        passed,
+        failed.len()
+    );
     let report = format!("{rows}\n{}\n\n{passed} passed, {} failed\n", failed.join("\n"), failed.len());
     out.write_all(report.as_bytes()).expect("standard output takes the report");
     if failed.is_empty() && passed > 400 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
