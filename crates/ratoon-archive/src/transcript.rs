@@ -47,8 +47,8 @@ pub enum RecoverError {
 /// assert_eq!(reference("-x.json", "c"), "./-x.json#c");
 /// ```
 pub fn reference(file: &str, call_id: &str) -> String {
-    // A word that begins with a dash would be taken for an option.
-    let here = if file.starts_with('-') { "./" } else { "" };
+    // A word that begins with a dash would be taken for an option, one with a tilde for a home.
+    let here = if file.starts_with(['-', '~']) { "./" } else { "" };
     format!("{here}{}#{}", encoded(file), encoded(call_id))
 }
 
@@ -82,7 +82,8 @@ fn decoded(part: &str) -> Option<String> {
     let mut rest = part.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {
         if first == b'%' {
-            let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok())?;
+            let digits = behind.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+            let digits = std::str::from_utf8(digits).ok()?;
             bytes.push(u8::from_str_radix(digits, 16).ok()?);
             rest = &behind[2..];
         } else {
@@ -209,6 +210,17 @@ mod tests {
         assert_eq!(found("b#c"), None);
         assert_eq!(found("a"), None);
         assert_eq!(split("#c", |_| true), None);
+    }
+
+    #[test]
+    fn only_what_is_encoded_is_decoded() {
+        for file in ["run.json", "a#b%23c", "a\r\n\u{85}b", "$(x) 'y' [z]", "%", "工具"] {
+            let encoded = encoded(file);
+            assert!(!encoded.contains(['#', ' ', '\n', '\'', '[', '$']), "{encoded}");
+            assert_eq!(decoded(&encoded).as_deref(), Some(file));
+        }
+        assert!(["%", "%4", "%+5", "%zz", "%ff"].into_iter().all(|wrong| decoded(wrong).is_none()));
+        assert_eq!(reference("~x", "c"), "./~x#c");
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(crate) struct Compact {
     #[arg(short, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write only the messages to a file
+    /// Write only the messages to a file; `-` prints them
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) messages: Option<PathBuf>,
 
@@ -135,7 +135,7 @@ Environment, also read from .env in this directory or the nearest one above it:
   NO_COLOR                      no colours
 
 Exit codes:
-  0 done, also if nothing could be cut; 1 failed; 2 wrong usage or invalid request
+  0 done, also if nothing could be cut; 1 failed; 2 wrong usage or invalid request; 130 interrupted
 
 Examples:
   ratoon compact run.json

@@ -53,7 +53,7 @@ impl Source {
     }
 
     /// The file's name as it stands in references, if they would lead back: only a regular file can be read
-    /// again, and a marker is one line of text.
+    /// again, and a marker is text.
     fn archive(&self) -> Result<&str, Archive> {
         match self {
             Source::StandardInput => Err(Archive::StandardInput),
@@ -61,9 +61,7 @@ impl Source {
                 if !path.is_file() {
                     return Err(Archive::NotRegular);
                 }
-                let name = path.to_str().ok_or(Archive::NotNameable)?;
-                let breaks_a_line = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-                if name.contains(breaks_a_line) { Err(Archive::NotNameable) } else { Ok(name) }
+                path.to_str().ok_or(Archive::NotNameable)
             }
         }
     }
@@ -80,7 +78,7 @@ pub(crate) enum Archive {
     StandardInput,
     /// Nothing: a pipe or device cannot be read again.
     NotRegular,
-    /// Nothing: the file's name cannot stand in a marker.
+    /// Nothing: the file's name is no text.
     NotNameable,
 }
 

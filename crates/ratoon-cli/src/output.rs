@@ -21,6 +21,8 @@ pub(crate) struct Outputs {
     pub(crate) answer_printed: bool,
     /// The answer in a file.
     pub(crate) answer: Option<Target>,
+    /// The messages on standard output.
+    pub(crate) messages_printed: bool,
     /// The messages in a file.
     pub(crate) messages: Option<Target>,
     /// The table for people.
@@ -46,16 +48,23 @@ pub(crate) struct Target {
     is_descriptor: bool,
 }
 
+/// What stands for the stream that is open already: opening it again would not do for sockets, and would lose
+/// the place in a file.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
 impl Outputs {
-    /// What the command line asks for. `-` as a file is standard output.
+    /// What the command line asks for. `-` as a file is standard output, and so are its other names.
     pub(crate) fn plan(arguments: &Compact, source: &Source, is_terminal: bool) -> Result<Outputs, Failure> {
-        let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        if is_stdout(&arguments.messages) {
-            return Err(Failure::usage("--messages needs a file name")
-                .with_hint("use --messages /dev/stdout to print the messages"));
+        let is_stdout = |path: &Path| STANDARD_OUTPUT.iter().any(|name| path == Path::new(name));
+        let is_printed = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
+        let messages_printed = is_printed(&arguments.messages);
+        let json = arguments.json || is_printed(&arguments.output);
+        if messages_printed && json {
+            return Err(Failure::usage("standard output cannot hold both answer and messages")
+                .with_hint("write one of them to a file"));
         }
         let file = |path: &Option<PathBuf>| {
-            path.as_deref().filter(|path| *path != "-").map(|path| Target::new(path, source)).transpose()
+            path.as_deref().filter(|path| !is_stdout(path)).map(|path| Target::new(path, source)).transpose()
         };
         let (answer, messages) = (file(&arguments.output)?, file(&arguments.messages)?);
         if let (Some(answer), Some(messages)) = (&answer, &messages)
@@ -63,10 +72,9 @@ impl Outputs {
         {
             return Err(Failure::usage(format!("{} cannot hold both answer and messages", answer.name())));
         }
-        let written = answer.is_some() || messages.is_some();
-        let json = arguments.json || is_stdout(&arguments.output);
+        let written = answer.is_some() || messages.is_some() || messages_printed;
         let by_default = !json && !arguments.explain && !written;
-        let table = match (arguments.explain, json) {
+        let table = match (arguments.explain, json || messages_printed) {
             (true, true) => Some(Stream::Error),
             (true, false) => Some(Stream::Output),
             (false, false) if is_terminal => Some(Stream::Output),
@@ -75,6 +83,7 @@ impl Outputs {
         Ok(Outputs {
             answer_printed: json || (by_default && !is_terminal),
             answer,
+            messages_printed,
             messages,
             table,
             summary: written && !json && !arguments.explain,
@@ -90,8 +99,10 @@ impl Outputs {
 impl Target {
     fn new(typed: &Path, source: &Source) -> Result<Target, Failure> {
         // What stands behind an open descriptor belongs to whoever opened it and is never replaced.
-        let is_descriptor =
-            ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|at| typed.starts_with(at));
+        let is_open = |path: &Path| {
+            ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|at| path.starts_with(at))
+        };
+        let is_descriptor = is_open(typed) || fs::read_link(typed).is_ok_and(|to| is_open(&to));
         let place = if is_descriptor { typed.to_owned() } else { place(typed)? };
         let target = Target { typed: typed.to_owned(), place, is_descriptor };
         if target.place.is_dir() {

@@ -12,7 +12,7 @@ use ratoon_models::{Backend, ModelSettings, SecretString};
 
 use crate::arguments::Compact;
 use crate::failure::Failure;
-use crate::terminal::{shown, warn};
+use crate::terminal::{say, shown, warn};
 
 const BACKEND: &str = "DECISION_MODEL_BACKEND";
 const MODEL_NAME: &str = "DECISION_MODEL_NAME";
@@ -22,6 +22,10 @@ const BASE_URL: &str = "DECISION_MODEL_BASE_URL";
 /// The decision model that the command line and the environment ask for.
 pub(crate) fn model(arguments: &Compact) -> Result<Box<dyn DecisionModel>, Failure> {
     let environment = Environment::read()?;
+    let chosen_by_file = arguments.model.is_none() && environment.is_of_the_file(BACKEND);
+    if chosen_by_file {
+        environment.name_the_file();
+    }
     let backend = match arguments.model {
         Some(backend) => backend,
         None => environment.get(BACKEND).map_or(Ok(Backend::Rules), backend_named)?,
@@ -38,6 +42,15 @@ pub(crate) fn model(arguments: &Compact) -> Result<Box<dyn DecisionModel>, Failu
             "{API_KEY} comes from the environment, but {BASE_URL} from .env"
         ))
         .with_hint(format!("set {BASE_URL} in the environment as well, or pass --base-url")));
+    }
+    let of_the_file = |typed: &Option<String>, name| typed.is_none() && environment.is_of_the_file(name);
+    if !chosen_by_file
+        && backend != Backend::Rules
+        && (of_the_file(&arguments.model_name, MODEL_NAME)
+            || of_the_file(&arguments.base_url, BASE_URL)
+            || of_the_file(&None, API_KEY))
+    {
+        environment.name_the_file();
     }
     let mut settings = ModelSettings::new(backend);
     settings.model_name = arguments.model_name.clone().or(environment.get(MODEL_NAME).map(str::to_owned));
@@ -70,11 +83,13 @@ struct Environment {
     process: HashMap<String, String>,
     /// Of the nearest `.env`, for what the process does not set.
     file: HashMap<String, String>,
+    /// Where that file is.
+    path: PathBuf,
 }
 
 impl Environment {
     fn read() -> Result<Environment, Failure> {
-        let file = std::env::current_dir().map(|directory| dot_env(&directory)).unwrap_or_default();
+        let (path, file) = std::env::current_dir().map(|directory| dot_env(&directory)).unwrap_or_default();
         let mut process = HashMap::new();
         for name in [BACKEND, MODEL_NAME, API_KEY, BASE_URL] {
             let Some(value) = std::env::var_os(name) else { continue };
@@ -84,13 +99,23 @@ impl Environment {
                 process.insert(name.to_owned(), value);
             }
         }
-        Ok(Environment { process, file })
+        Ok(Environment { process, file, path })
     }
 
     fn get(&self, name: &str) -> Option<&str> {
         let values = [&self.process, &self.file];
         let mut given = values.into_iter().filter_map(|values| values.get(name)).map(|value| value.trim());
         given.find(|value| !value.is_empty())
+    }
+
+    /// True if the value comes from `.env`.
+    fn is_of_the_file(&self, name: &str) -> bool {
+        !self.process.contains_key(name) && self.get(name).is_some()
+    }
+
+    /// Says that a file in the folder has an effect, since somebody else may have put it there.
+    fn name_the_file(&self) {
+        say(&format!("using .env at {}", shown(&self.path.to_string_lossy(), 400)));
     }
 
     /// True if a key of the person would be sent to an address that a file in the folder names: a repository that
@@ -102,8 +127,8 @@ impl Environment {
     }
 }
 
-/// The values of the nearest `.env`, in this directory or above.
-fn dot_env(directory: &Path) -> HashMap<String, String> {
+/// The nearest `.env`, in this directory or above, and its values.
+fn dot_env(directory: &Path) -> (PathBuf, HashMap<String, String>) {
     for directory in directory.ancestors() {
         let path = directory.join(".env");
         // A pipe of this name would be waited for without end.
@@ -112,14 +137,17 @@ fn dot_env(directory: &Path) -> HashMap<String, String> {
             continue;
         }
         match fs::read(&path) {
-            Ok(bytes) => return parsed(&path, &bytes),
+            Ok(bytes) => {
+                let values = parsed(&path, &bytes);
+                return (path, values);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // Virtual environments of Python are often directories of this name.
             Err(_) if path.is_dir() => {}
             Err(error) => warn(&format!("{} cannot be read: {error}", name_of(&path))),
         }
     }
-    HashMap::new()
+    Default::default()
 }
 
 fn parsed(path: &Path, bytes: &[u8]) -> HashMap<String, String> {
@@ -182,11 +210,12 @@ mod tests {
         let deep = top.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
         fs::write(top.path().join(".env"), "A=top").unwrap();
-        assert_eq!(dot_env(&deep).get("A").map(String::as_str), Some("top"));
+        assert_eq!(dot_env(&deep).1.get("A").map(String::as_str), Some("top"));
         fs::create_dir(deep.join(".env")).unwrap();
-        assert_eq!(dot_env(&deep).get("A").map(String::as_str), Some("top"));
+        assert_eq!(dot_env(&deep).1.get("A").map(String::as_str), Some("top"));
         fs::write(top.path().join("a/.env"), "B=middle").unwrap();
-        let values = dot_env(&deep);
+        let (path, values) = dot_env(&deep);
+        assert_eq!(path, top.path().join("a/.env"));
         assert_eq!((values.get("A"), values.get("B").map(String::as_str)), (None, Some("middle")));
     }
 

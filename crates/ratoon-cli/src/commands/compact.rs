@@ -25,11 +25,17 @@ use crate::terminal::{self, counted, grouped, shown};
 pub(crate) fn run(arguments: &Compact, cancelled: &Cancelled) -> anyhow::Result<()> {
     // The deadline covers reading, too.
     let started = Instant::now();
+    if arguments.tools.iter().flatten().any(|tool| tool.trim().is_empty()) {
+        return Err(Failure::usage("--tools holds an empty name")
+            .with_hint("use --tools A,B or --tools all")
+            .into());
+    }
     let model = settings::model(arguments)?;
     let source = Source::new(&arguments.file);
     let outputs = Outputs::plan(arguments, &source, io::stdout().is_terminal())?;
     let bytes = source.read()?;
     let input = Input::parse(&bytes, &source, &arguments.overrides())?;
+    warn_about_tools(arguments, &input.request);
     keep_archives(&input, &outputs)?;
     let proposal = ask(arguments, &input.request, &*model, started, cancelled.clone())?;
     warn_about_failures(&proposal);
@@ -64,6 +70,27 @@ fn ask<'r, 'a>(
         }
         Some(Err(error)) => Err(error.into()),
         None => Err(Interrupted.into()),
+    }
+}
+
+/// A name that was mistyped would silently keep everything.
+fn warn_about_tools(arguments: &Compact, request: &Request<'_>) {
+    let typed = arguments.tools.as_deref().unwrap_or_default();
+    if typed.is_empty() || typed == ["all"] {
+        return;
+    }
+    let mut known: HashSet<String> = HashSet::new();
+    for block in request.snapshot.blocks() {
+        if let Block::Result(result) = block
+            && let Some(name) = result.name.as_ref()
+        {
+            known.insert(name.decode_lossy().into_owned());
+        }
+    }
+    let unknown: Vec<String> =
+        typed.iter().filter(|tool| !known.contains(*tool)).map(|tool| shown(tool, 60)).collect();
+    if !unknown.is_empty() {
+        terminal::warn(&format!("no result is of a tool named {}", unknown.join(" or ")));
     }
 }
 
@@ -118,10 +145,11 @@ fn warn_about_failures(proposal: &Proposal<'_, '_>) {
         .map(|(cause, times)| if several { format!("{cause} ({times} times)") } else { cause })
         .collect();
     terminal::warn(&format!(
-        "{} of {} to the decision model failed: {}; their results are kept",
+        "{} of {} to the decision model failed: {}; {} results are kept",
         failures.len(),
         counted(proposal.stats.requests, "request"),
-        listed.join("; ")
+        listed.join("; "),
+        if failures.len() == 1 { "its" } else { "their" }
     ));
 }
 
@@ -134,11 +162,16 @@ fn write(explained: &Explained<'_, '_, '_>, outputs: &Outputs, cancelled: &Cance
     if let Some(target) = &outputs.answer {
         target.write(cancelled, answer)?;
     }
+    let messages = |out: &mut dyn Write| match explained.input.shape {
+        Shape::Messages => proposal.write_document(out),
+        Shape::Request | Shape::Run => proposal.write_messages(out),
+    };
     if let Some(target) = &outputs.messages {
-        target.write(cancelled, |out| match explained.input.shape {
-            Shape::Messages => proposal.write_document(out),
-            Shape::Request | Shape::Run => proposal.write_messages(out),
-        })?;
+        target.write(cancelled, messages)?;
+    }
+    if outputs.messages_printed {
+        buffered(cancelled.watch(io::stdout().lock()), messages)
+            .context("the messages cannot be written to standard output")?;
     }
     if outputs.answer_printed {
         buffered(cancelled.watch(io::stdout().lock()), answer)
@@ -149,10 +182,10 @@ fn write(explained: &Explained<'_, '_, '_>, outputs: &Outputs, cancelled: &Cance
         Some(Stream::Error) => terminal::say(explain::table(explained, Stream::Error).trim_end()),
         None => {}
     }
-    if outputs.table.is_none()
-        && let Some(why) = explain::hints::no_archive(explained.input.archive)
-    {
-        terminal::hint(why);
+    if outputs.table.is_none() {
+        let hints =
+            [explain::hints::no_archive(explained.input.archive), explain::hints::cuts_unjudged(explained)];
+        hints.into_iter().flatten().for_each(terminal::hint);
     }
     if outputs.summary {
         terminal::say(&summary(proposal, outputs));
@@ -163,7 +196,8 @@ fn write(explained: &Explained<'_, '_, '_>, outputs: &Outputs, cancelled: &Cance
 /// The outcome in a line.
 fn summary(proposal: &Proposal<'_, '_>, outputs: &Outputs) -> String {
     let cut = proposal.decisions.iter().filter(|decision| decision.is_preview()).count();
-    let names: Vec<String> = outputs.targets().map(Target::name).collect();
+    let printed = outputs.messages_printed.then(|| "standard output".to_owned());
+    let names: Vec<String> = outputs.targets().map(Target::name).chain(printed).collect();
     format!(
         "{} of {} cut back, {} -> {} characters; wrote {}",
         grouped(cut as u64),

@@ -45,7 +45,11 @@ pub(crate) fn run(arguments: &Recover) -> anyhow::Result<()> {
     if let Some(reference) = marker_reference(&original, None) {
         // Out of a tool's output, so it is only offered to the shell if it is harmless there.
         let command = match quoted(reference) {
-            Some(word) => format!(": ratoon recover {word}"),
+            Some(word) => {
+                // No option may come out of it, either.
+                let end = if reference.starts_with('-') { "-- " } else { "" };
+                format!(": ratoon recover {end}{word}")
+            }
             None => " is named in its last line".to_owned(),
         };
         hint(&format!("this is an excerpt itself; its original{command}"));
@@ -53,9 +57,12 @@ pub(crate) fn run(arguments: &Recover) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A text as one word of a shell command, if it can be shown.
+/// Longer references are not offered for copying.
+const LONGEST_WORD: usize = 4096;
+
+/// A text as one word of a shell command, whole, if it can be shown.
 fn quoted(text: &str) -> Option<String> {
-    let whole = !text.chars().any(char::is_control) && shown(text, 200) == text;
+    let whole = text.len() <= LONGEST_WORD && shown(text, 2 * LONGEST_WORD) == text;
     whole.then(|| format!("'{}'", text.replace('\'', r"'\''")))
 }
 
@@ -65,8 +72,11 @@ fn original(reference: &str) -> Result<String, Failure> {
     let marker = format!("\n{}", reference.trim());
     let reference = marker_reference(&marker, None).unwrap_or(reference);
     let Some((file, id)) = split(reference, |file| Path::new(file).is_file()) else {
-        return Err(match reference.split_once('#') {
-            Some((file, _)) => Failure::new(format!("there is no file {}", shown(file, 200)))
+        return Err(match reference.rsplit_once('#') {
+            Some((file, _)) if Path::new(file).is_dir() => {
+                Failure::usage(format!("{} is a directory, not a file", shown(file, 200)))
+            }
+            Some((file, _)) => Failure::usage(format!("there is no file {}", shown(file, 200)))
                 .with_hint("the file of a reference is relative to where ratoon compact ran"),
             None => Failure::usage("this is no reference to a file: it has the form FILE#CALL_ID")
                 .with_hint("other references belong to whoever wrote the request"),
@@ -78,4 +88,21 @@ fn original(reference: &str) -> Result<String, Failure> {
         RecoverError::Unreadable(error) => Failure::new(format!("{name} holds no messages: {error}")),
         error => Failure::new(format!("{name}, {}: {error}", shown(id, 60))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_to_copy_is_whole_or_not_there() {
+        assert_eq!(quoted("run.json#a").as_deref(), Some("'run.json#a'"));
+        assert_eq!(quoted("x'; rm -rf ~ #a").as_deref(), Some(r"'x'\''; rm -rf ~ #a'"));
+        let long = "é".repeat(1000);
+        assert_eq!(quoted(&long), Some(format!("'{long}'")));
+        for hidden in ["a\u{1b}[2J", "a\nb", "a\u{202e}b", "a\u{9b}b"] {
+            assert_eq!(quoted(hidden), None, "{hidden:?}");
+        }
+        assert_eq!(quoted(&"a".repeat(LONGEST_WORD + 1)), None);
+    }
 }

@@ -21,6 +21,7 @@ pub(crate) fn hints(explained: &Explained<'_, '_, '_>) -> Vec<String> {
     let decided = |reason: Reason| proposal.decisions.iter().filter(|d| d.reason == reason).count();
     let mut hints = Vec::new();
     hints.extend(no_archive(archive).map(str::to_owned));
+    hints.extend(cuts_unjudged(explained).map(str::to_owned));
     let unarchived = protected(Protection::NoReference);
     if unarchived > 0 && archive == Archive::References {
         hints.push(format!("no reference for {}; add to source_refs", counted(unarchived, "result")));
@@ -81,6 +82,14 @@ pub(crate) fn hints(explained: &Explained<'_, '_, '_>) -> Vec<String> {
     hints
 }
 
+/// What is wrong with a threshold under which the rules cut what they cannot judge.
+pub(crate) fn cuts_unjudged(explained: &Explained<'_, '_, '_>) -> Option<&'static str> {
+    let is_rules = explained.proposal.stats.model == Backend::Rules.name();
+    (is_rules && explained.input.request.options.drop_threshold >= 0.5).then_some(
+        "for rules a need of 0.5 means \"cannot tell\", and this drop_threshold cuts that, too; use less than 0.5",
+    )
+}
+
 /// Why nothing can be cut although the input holds messages, if it is read in a way that leaves no archive.
 pub(crate) fn no_archive(archive: Archive) -> Option<&'static str> {
     match archive {
@@ -93,7 +102,7 @@ pub(crate) fn no_archive(archive: Archive) -> Option<&'static str> {
              a request with source_refs",
         ),
         Archive::NotNameable => Some(
-            "the file's name cannot stand in an excerpt, so nothing is cut; name it with one line of UTF-8 text",
+            "the file's name is not UTF-8 text and cannot stand in an excerpt, so nothing is cut; rename the file",
         ),
         Archive::References | Archive::File => None,
     }

@@ -16,9 +16,11 @@ use crate::terminal::{counted, grouped, shown};
 /// Why a result goes or stays.
 pub(crate) fn reason(decision: &Decision<'_, '_>, request: &Request<'_>, model: &str) -> String {
     // The rules say 0 only where this is proven.
-    let proven = model == Backend::Rules.name() && decision.probability.is_some_and(|p| p.get() == 0.0);
+    let is_rules = model == Backend::Rules.name();
+    let proven = is_rules && decision.probability.is_some_and(|p| p.get() == 0.0);
     let words = match decision.reason {
         Reason::LowRelevance if proven => "repeated by a later result",
+        Reason::LowRelevance if is_rules => "cannot tell; drop_threshold cuts it",
         Reason::Protected | Reason::AlreadyCompacted => match decision.protection {
             Some(protection) => return protection_in_words(protection, request),
             None => "protected",

@@ -123,6 +123,30 @@ fn options_goal_and_tools_come_from_the_command_line() {
 }
 
 #[test]
+fn a_tool_that_no_result_is_of_is_named() {
+    let place = Place::with_run("intercode-bash-023");
+    let said = |tools: &str| {
+        let output = place.ratoon(&format!("compact run.json --json --tools {tools}")).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!([said("bash"), said("all")], ["", ""]);
+    insta::assert_snapshot!(said("bash,Bash,sh"), @"warning: no result is of a tool named Bash or sh");
+}
+
+#[test]
+fn rules_cannot_tell_at_one_half() {
+    let place = Place::with_run("intercode-bash-023");
+    let arguments = "compact run.json --option drop_threshold=0.5";
+    let hint = "hint: for rules a need of 0.5 means \"cannot tell\", and this drop_threshold cuts that, too; use less than 0.5\n";
+    let table = place.shown(&format!("{arguments} --explain"));
+    assert!(table.contains(hint), "{table}");
+    assert!(table.contains("0.500  cut       cannot tell; drop_threshold cuts it"), "{table}");
+    let output = place.ratoon(&format!("{arguments} --json")).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), hint);
+    assert!(!place.shown(&arguments.replace("0.5", "0.49")).contains("cannot tell"));
+}
+
+#[test]
 fn standard_input_has_no_archive_and_says_so() {
     let place = Place::with_run("intercode-bash-023");
     let run = fs::read(place.path("run.json")).unwrap();

@@ -1,8 +1,9 @@
 //! Settings from the environment and `.env`.
 
+use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 
 use ratoon_testing::fake_provider::FakeProvider;
 use serde_json::Value;
@@ -43,7 +44,12 @@ fn sent(place: &Place, environment: &[(&str, &str)], more: &str) -> (String, Str
     let address = format!("http://{}", server.local_addr().unwrap());
     let mut command = place.ratoon(&format!("{COMPACT} {more}"));
     command.envs([("DECISION_MODEL_BACKEND", "agentscope"), ("DECISION_MODEL_BASE_URL", &address)]);
-    let mut child = command.envs(environment.iter().copied()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .envs(environment.iter().copied())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let (mut connection, _) = server.accept().unwrap();
     let mut request = Vec::new();
     while !request.windows(9).any(|end| end == b"questions") {
@@ -77,16 +83,51 @@ fn key_address_and_name_arrive() {
     assert_eq!(sent(&place, &[("DECISION_MODEL_NAME", "")], ""), pair("from-the-file", "name-of-the-file"));
 }
 
+/// What a run shows, without the place of its `.env`.
+fn anonymous(place: &Place, output: &Output) -> String {
+    let path = fs::canonicalize(place.path(".env")).unwrap();
+    shown(output).replace(path.to_str().unwrap(), "<PATH>")
+}
+
+/// What stands in a file is only named if it counts.
+#[test]
+fn a_file_without_effect_is_not_named() {
+    let place = Place::with_run("intercode-bash-023");
+    let said = |arguments: &str| String::from_utf8(place.ratoon(arguments).output().unwrap().stderr).unwrap();
+    place.write(".env", "DECISION_MODEL_API_KEY=planted-key\nOTHER=1\n");
+    assert_eq!(said(COMPACT), "");
+    let asked = said(&format!("{COMPACT} --model agentscope --base-url http://127.0.0.1:9"));
+    assert!(asked.starts_with("using .env at /") && !asked.contains("planted-key"), "{asked}");
+    assert_eq!(asked.matches("using .env").count(), 1, "{asked}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_named_like_the_file_is_not_waited_for() {
+    let place = Place::with_run("intercode-bash-023");
+    let made = Command::new("mkfifo").arg(place.path(".env")).status().unwrap();
+    assert!(made.success());
+    let output = place.ratoon("compact run.json -o answer.json").output().unwrap();
+    insta::assert_snapshot!(shown(&output), @"
+    exit 0
+    --- stdout
+    --- stderr
+    warning: .env is ignored: it is not a regular file
+    3 of 10 results cut back, 10,148 -> 9,363 characters; wrote answer.json
+    ");
+}
+
 #[test]
 fn broken_lines_are_named_but_not_shown() {
     let place = Place::with_run("intercode-bash-023");
     place.write(".env", "A=1\nsk-secret without a name\nDECISION_MODEL_BACKEND=nonsense\n");
     let output = place.ratoon(COMPACT).output().unwrap();
-    insta::assert_snapshot!(shown(&output), @"
+    insta::assert_snapshot!(anonymous(&place, &output), @"
     exit 2
     --- stdout
     --- stderr
     warning: .env, line 2 is not NAME=VALUE and is ignored
+    using .env at <PATH>
     error: DECISION_MODEL_BACKEND names no decision model: nonsense
     hint: use one of: rules, agentscope, typesafe
     ");
@@ -106,10 +147,11 @@ fn the_file_of_a_directory_above_counts() {
     place.write(".env", "DECISION_MODEL_BACKEND=typesafe").write("sub/.env/file", "a directory of that name");
     let mut command = place.ratoon("compact ../run.json");
     command.current_dir(place.path("sub"));
-    insta::assert_snapshot!(shown(&command.output().unwrap()), @"
+    insta::assert_snapshot!(anonymous(&place, &command.output().unwrap()), @"
     exit 2
     --- stdout
     --- stderr
+    using .env at <PATH>
     error: the decision model agentscope needs a key: set DECISION_MODEL_API_KEY
     ");
 }

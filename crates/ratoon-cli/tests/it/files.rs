@@ -62,10 +62,12 @@ fn places_that_cannot_be_written_are_found_before_anything_is_asked() {
     insta::assert_snapshot!(refused(&place, "compact run.json -o sub"), @"error: sub is a directory, not a file");
     insta::assert_snapshot!(refused(&place, "compact run.json -o sub/.."), @"error: sub/.. is a directory, not a file");
     insta::assert_snapshot!(refused(&place, "compact run.json -o x.json --messages ./x.json"), @"error: x.json cannot hold both answer and messages");
-    insta::assert_snapshot!(refused(&place, "compact run.json --messages -"), @"
-    error: --messages needs a file name
-    hint: use --messages /dev/stdout to print the messages
+    insta::assert_snapshot!(refused(&place, "compact run.json --json --messages -"), @"
+    error: standard output cannot hold both answer and messages
+    hint: write one of them to a file
     ");
+    refused(&place, "compact run.json -o - --messages /dev/stdout");
+    refused(&place, "compact run.json -o /dev/stdout --messages -");
 }
 
 #[test]
@@ -123,6 +125,32 @@ fn an_open_descriptor_is_written_to() {
     assert!(text.starts_with("HEADER\n[") || text.starts_with("HEADER\n{"), "{}", &text[..40]);
 }
 
+#[test]
+fn messages_are_printed_if_nothing_else_is() {
+    let place = Place::with_run(RUN);
+    place.ratoon("compact run.json --messages small.json").output().unwrap();
+    let printed = place.ratoon("compact run.json --messages -").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), place.read("small.json"));
+    insta::assert_snapshot!(String::from_utf8_lossy(&printed.stderr), @"3 of 10 results cut back, 10,148 -> 9,363 characters; wrote standard output");
+    let explained = place.ratoon("compact run.json --messages - --explain").output().unwrap();
+    assert_eq!(explained.stdout, printed.stdout);
+    assert!(explained.stderr.starts_with(b"run.json is a recorded run"), "{}", shown(&explained));
+    assert_eq!(place.names(), ["run.json", "small.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_an_open_descriptor_is_written_through() {
+    let place = Place::with_run(RUN);
+    std::os::unix::fs::symlink("/dev/stderr", place.path("link")).unwrap();
+    let log = fs::File::create(place.path("log.txt")).unwrap();
+    let mut command = place.ratoon("compact run.json --messages link");
+    assert!(command.stdout(std::process::Stdio::null()).stderr(log).status().unwrap().success());
+    assert!(place.path("link").is_symlink());
+    assert_eq!(place.names(), ["link", "log.txt", "run.json"]);
+}
+
+#[cfg(unix)]
 #[test]
 fn a_link_that_leads_nowhere_is_not_replaced() {
     let place = Place::with_run("intercode-bash-023");

@@ -64,7 +64,7 @@ fn help_texts() {
     Output:
           --json             Print the answer as JSON; the default unless standard output is a terminal
       -o <FILE>              Write the answer to a file
-          --messages <FILE>  Write only the messages to a file
+          --messages <FILE>  Write only the messages to a file; `-` prints them
           --explain          Print a table that explains every decision; the default on a terminal
 
     Examples:
@@ -126,7 +126,7 @@ fn the_long_help_lists_every_option_of_a_request() {
       NO_COLOR                      no colours
 
     Exit codes:
-      0 done, also if nothing could be cut; 1 failed; 2 wrong usage or invalid request
+      0 done, also if nothing could be cut; 1 failed; 2 wrong usage or invalid request; 130 interrupted
 
     Examples:
       ratoon compact run.json

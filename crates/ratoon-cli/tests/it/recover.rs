@@ -30,10 +30,10 @@ fn odd_ids_and_file_names_come_back() {
     let text = format!("{}\n\ttabs, \"quotes\" and 文字\r\n", "é".repeat(2000));
     let ids = ["a b", "100%", "a#b", "x\ny", "'q'", "工具"];
     let results: Vec<(&str, &str, &str)> = ids.iter().map(|id| (*id, "read", text.as_str())).collect();
-    place.write("runs #1/run 1.json", messages(&results));
+    place.write("-runs #1/run\n 1%.json", messages(&results));
     let compact = || {
         let mut command = place.ratoon("compact --json --option preserve_recent_messages=1");
-        command.arg("runs #1/run 1.json");
+        command.arg("./-runs #1/run\n 1%.json");
         command
     };
     let answer = crate::support::answer(&compact().output().unwrap());
@@ -99,11 +99,18 @@ fn every_failure_is_distinct() {
         messages(&[("a", "read", "secret")]).replace("\"secret\"", "[{\"type\":\"data\"}]"),
     );
     insta::assert_snapshot!(place.shown("recover none.json#a"), @"
-    exit 1
+    exit 2
     --- stdout
     --- stderr
     error: there is no file none.json
     hint: the file of a reference is relative to where ratoon compact ran
+    ");
+    place.write("sub/file", "");
+    insta::assert_snapshot!(place.shown("recover sub#a"), @"
+    exit 2
+    --- stdout
+    --- stderr
+    error: sub is a directory, not a file
     ");
     insta::assert_snapshot!(place.shown("recover run.json#a"), @"
     exit 1

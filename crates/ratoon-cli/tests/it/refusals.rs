@@ -105,6 +105,12 @@ fn options_that_do_not_fit() {
       options.foo: is not an option
       options.recent_unit: must be one of: message, step
     ");
+    insta::assert_snapshot!(refused(&place, "compact run.json --tools read,"), @"
+    error: --tools holds an empty name
+    hint: use --tools A,B or --tools all
+    ");
+    let output = place.ratoon("compact run.json --tools").arg("").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
     insta::assert_snapshot!(refused(&place, "compact run.json --option preview_chars"), @"
     error: invalid value 'preview_chars' for '--option <KEY=VALUE>': use KEY=VALUE, for example drop_threshold=0.2
 

@@ -44,7 +44,7 @@ fn a_failing_provider_is_a_warning() {
     let place = Place::with_run("taubench-airline-014");
     let output = place.ratoon(&arguments(&provider, "--json")).output().unwrap();
     assert!(cut(&answer(&output)).is_empty());
-    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"warning: 1 of 1 request to the decision model failed: HTTP 401 from the decision model after 1 attempt; their results are kept");
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @"warning: 1 of 1 request to the decision model failed: HTTP 401 from the decision model after 1 attempt; its results are kept");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn some_requests_may_fail() {
     exit 0
     --- stdout
     --- stderr
-    warning: 1 of 3 requests to the decision model failed: HTTP 503 from the decision model after 2 attempts; their results are kept
+    warning: 1 of 3 requests to the decision model failed: HTTP 503 from the decision model after 2 attempts; its results are kept
     15 of 120 results cut back, 179,447 -> 159,716 characters; wrote answer.json
     ");
 }
@@ -97,6 +97,6 @@ fn a_deadline_is_a_warning_and_a_hint() {
     model       agentscope, 1 request, <time>
     hint: 2 results without an answer after <time>; raise --option total_timeout_seconds
     --- stderr
-    warning: 1 of 1 request to the decision model failed: the deadline of the call passed before the answer came; their results are kept
+    warning: 1 of 1 request to the decision model failed: the deadline of the call passed before the answer came; its results are kept
     ");
 }
