@@ -37,7 +37,7 @@ pub(crate) enum Command {
 /// If FILE holds messages without a request around them, FILE itself is the archive: each excerpt names the file
 /// and the call, and `ratoon recover` brings the original back as long as FILE is there.
 #[derive(Debug, Args)]
-#[command(after_help = COMPACT_EXAMPLES, after_long_help = COMPACT_DETAILS)]
+#[command(after_help = COMPACT_EXAMPLES, after_long_help = format!("{COMPACT_DETAILS}\n\n{COMPACT_EXAMPLES}"))]
 pub(crate) struct Compact {
     /// A request object, a list of messages, or a recorded run; `-` reads standard input
     pub(crate) file: PathBuf,
@@ -135,13 +135,7 @@ Environment, also read from .env in this directory or the nearest one above it:
   NO_COLOR                      no colours
 
 Exit codes:
-  0 done, also if nothing could be cut; 1 failed; 2 wrong usage or invalid request; 130 interrupted
-
-Examples:
-  ratoon compact run.json
-  ratoon compact run.json --messages small.json --option preserve_recent_messages=2
-  ratoon compact request.json --model agentscope -o answer.json
-  agent --dump | ratoon compact - --json | jq .stats";
+  0 done, also if nothing could be cut; 1 failed; 2 wrong usage or invalid request; 130 interrupted";
 
 impl Compact {
     /// What is laid over the document.

@@ -121,9 +121,7 @@ impl Environment {
     /// True if a key of the person would be sent to an address that a file in the folder names: a repository that
     /// somebody else wrote must not collect keys.
     fn redirects_the_key(&self) -> bool {
-        let named =
-            |values: &HashMap<String, String>, name| values.get(name).is_some_and(|v| !v.trim().is_empty());
-        named(&self.process, API_KEY) && !named(&self.process, BASE_URL) && named(&self.file, BASE_URL)
+        self.process.contains_key(API_KEY) && self.is_of_the_file(BASE_URL)
     }
 }
 

@@ -55,7 +55,6 @@ impl Default for Settings {
 /// A call that has been planned: everything is decided but the answers of the model.
 pub struct Compaction<'r, 'a> {
     request: &'r Request<'a>,
-    counter: Option<&'r dyn TokenCounter>,
     question: Template,
     plan: Plan<'r, 'a>,
 }
@@ -83,8 +82,8 @@ struct Plan<'r, 'a> {
     batches: Vec<Batch>,
     /// What the states share, if states are sent.
     evidence: Option<Evidence>,
-    tokens_before: Option<u64>,
-    within_budget: bool,
+    /// The budget, if there is one; its count is that of the messages as they came in until something is selected.
+    budget: Option<Budget<'r>>,
 }
 
 impl fmt::Debug for Compaction<'_, '_> {
@@ -118,7 +117,6 @@ impl<'r, 'a> Compaction<'r, 'a> {
                 Some(Budget::open(limit, counter, &Edits::new(&request.snapshot))?)
             }
         };
-        let within_budget = budget.as_ref().is_some_and(Budget::is_met);
         let turns = turns(&request.snapshot, request.options.recent_unit);
         let protection = TurnProtection::new(request, &turns);
         let (pairs, skipped) = match_pairs(&request.snapshot);
@@ -131,16 +129,15 @@ impl<'r, 'a> Compaction<'r, 'a> {
             asked: Vec::new(),
             batches: Vec::new(),
             evidence: None,
-            tokens_before: budget.map(|budget| budget.current),
-            within_budget,
+            budget,
         };
-        if !within_budget && !plan.candidates.is_empty() {
+        if !plan.is_within_budget() && !plan.candidates.is_empty() {
             let evidence = Evidence::new(request, &turns, &protection, settings.mask_credentials);
             if evidence.has_aim() {
                 plan.ask(request, evidence, reading, settings);
             }
         }
-        Ok(Compaction { request, counter, question: settings.question, plan })
+        Ok(Compaction { request, question: settings.question, plan })
     }
 
     /// How many requests are planned.
@@ -205,7 +202,7 @@ impl<'r, 'a> Compaction<'r, 'a> {
         model: &str,
         elapsed: Duration,
     ) -> Result<Proposal<'r, 'a>, CompactionError> {
-        let Compaction { request, counter, plan, .. } = self;
+        let Compaction { request, mut plan, .. } = self;
         let snapshot = &request.snapshot;
         let candidates = &plan.candidates;
         let outputs: Vec<&Output<'_>> = candidates
@@ -213,16 +210,13 @@ impl<'r, 'a> Compaction<'r, 'a> {
             .map(|candidate| plan.pairs[candidate.pair].output(snapshot).expect("a candidate has an output"))
             .collect();
         let mut edits = Edits::new(snapshot);
-        let mut budget = match (request.options.max_output_tokens, counter, plan.tokens_before) {
-            (Some(limit), Some(counter), Some(current)) => Some(Budget { limit, counter, current }),
-            _ => None,
-        };
-        let outcomes = if plan.within_budget {
-            vec![Outcome { reason: Reason::WithinBudget, probability: None, saved: None }; candidates.len()]
+        let tokens_before = plan.budget.as_ref().map(|budget| budget.current);
+        let outcomes = if plan.is_within_budget() {
+            vec![Outcome::kept(Reason::WithinBudget); candidates.len()]
         } else {
             let judgements = answers.judgements();
             let mut outcomes =
-                select(request, candidates, &outputs, judgements, &mut edits, budget.as_mut())?;
+                select(request, candidates, &outputs, judgements, &mut edits, plan.budget.as_mut())?;
             for (outcome, candidate) in outcomes.iter_mut().zip(candidates) {
                 if outcome.reason == Reason::Unobserved && !worth_asking(request, candidate) {
                     outcome.reason = Reason::NoSavings;
@@ -231,7 +225,7 @@ impl<'r, 'a> Compaction<'r, 'a> {
             outcomes
         };
         let decisions = decisions(request, &plan, &outcomes);
-        let budget_met = budget.as_ref().map(Budget::is_met);
+        let budget_met = plan.budget.as_ref().map(Budget::is_met);
         let outcome = if budget_met == Some(false) {
             ProposalReason::BudgetExceeded
         } else if !edits.is_empty() {
@@ -246,8 +240,8 @@ impl<'r, 'a> Compaction<'r, 'a> {
             messages: snapshot.messages().len(),
             chars_before: snapshot.size(),
             chars_after: edits.code_points(),
-            tokens_before: plan.tokens_before,
-            tokens_after: budget.as_ref().map(|budget| budget.current),
+            tokens_before,
+            tokens_after: plan.budget.as_ref().map(|budget| budget.current),
             candidates: candidates.len(),
             protected: decisions.len() - candidates.len(),
             state_tokens: plan.batches.iter().map(|batch| batch.state_tokens).max().unwrap_or(0),
@@ -270,6 +264,11 @@ impl<'r, 'a> Compaction<'r, 'a> {
 }
 
 impl<'r, 'a> Plan<'r, 'a> {
+    /// True if the messages fit the budget as they are, so that nothing is asked and nothing selected.
+    fn is_within_budget(&self) -> bool {
+        self.budget.as_ref().is_some_and(Budget::is_met)
+    }
+
     /// Plans the requests.
     fn ask(&mut self, request: &Request<'a>, evidence: Evidence, reading: Reading, settings: &Settings) {
         let asked =
@@ -291,28 +290,30 @@ impl<'r, 'a> Plan<'r, 'a> {
         for (index, (id, candidate)) in self.asked.iter().enumerate() {
             let candidate = &self.candidates[*candidate];
             let unit = evidence.unit(id, candidate, &self.pairs[candidate.pair]);
-            match packer.place(Cost { unit: Estimate::of(&unit.0), question: question(id) }) {
+            match packer.place(Cost { unit: Estimate::of(&unit), question: question(id) }) {
                 Placement::Joins(state_tokens) => {
                     let batch = self.batches.last_mut().expect("a unit joins an open request");
                     batch.units_json.push(',');
-                    batch.units_json.push_str(&unit.0);
+                    batch.units_json.push_str(&unit);
                     batch.units.push(index);
                     batch.state_tokens = state_tokens;
                 }
                 Placement::Opens(state_tokens) => {
-                    // Batches live as long as the call; what was reserved too much would add up.
-                    self.batches
-                        .iter_mut()
-                        .last()
-                        .into_iter()
-                        .for_each(|batch| batch.units_json.shrink_to_fit());
-                    self.batches.push(Batch { units: vec![index], units_json: unit.0, state_tokens });
+                    close_last(&mut self.batches);
+                    self.batches.push(Batch { units: vec![index], units_json: unit, state_tokens });
                 }
                 Placement::LeftOut => {}
             }
         }
-        self.batches.iter_mut().last().into_iter().for_each(|batch| batch.units_json.shrink_to_fit());
+        close_last(&mut self.batches);
         self.evidence = Some(evidence);
+    }
+}
+
+/// Batches live as long as the call; what was reserved too much for the last one would add up.
+fn close_last(batches: &mut [Batch]) {
+    if let Some(batch) = batches.last_mut() {
+        batch.units_json.shrink_to_fit();
     }
 }
 
@@ -349,13 +350,13 @@ fn decisions<'r, 'a>(
     outcomes: &[Outcome],
 ) -> Vec<Decision<'r, 'a>> {
     let decide = |(index, pair): (usize, &Pair<'a>)| {
-        let kept = |reason| Outcome { reason, probability: None, saved: None };
         let (outcome, protection) = match plan.standings[index] {
             Ok(candidate) => (outcomes[candidate], None),
-            Err(Protection::AlreadyCompacted) => {
-                (kept(Reason::AlreadyCompacted), Some(Protection::AlreadyCompacted))
+            Err(protection) => {
+                let compacted = protection == Protection::AlreadyCompacted;
+                let reason = if compacted { Reason::AlreadyCompacted } else { Reason::Protected };
+                (Outcome::kept(reason), Some(protection))
             }
-            Err(protection) => (kept(Reason::Protected), Some(protection)),
         };
         let id = pair.call_id.decode_lossy();
         Decision {

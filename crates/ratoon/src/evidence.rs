@@ -16,7 +16,7 @@ use crate::pairs::Pair;
 use crate::protection::{Candidate, TurnProtection};
 use crate::request::Request;
 use crate::snapshot::{Block, Snapshot};
-use crate::text::{Excerpt, code_points, is_blank};
+use crate::text::{ELLIPSIS, Excerpt, code_points, cut, is_blank};
 use crate::turns::Turn;
 
 /// The shared part of all states of a call, serialised.
@@ -26,9 +26,6 @@ pub(crate) struct Evidence {
     limit: u64,
     mask: bool,
 }
-
-/// One evidence unit, serialised.
-pub(crate) struct Unit(pub(crate) String);
 
 const CLOSING: &str = "]}";
 
@@ -42,7 +39,7 @@ impl Evidence {
     ) -> Evidence {
         let limit = request.options.evidence_chars;
         let goal = goal::goal(request);
-        let has_aim = !is_blank(&goal) || !is_blank(&request.next_action);
+        let has_aim = is_aim(&goal, &request.next_action);
         let mut opening = String::new();
         let field = |name: &str, text: &str, out: &mut String| {
             out.push_str(name);
@@ -55,8 +52,8 @@ impl Evidence {
             opening.push_str(if at > 0 { ",{\"role\":\"" } else { "{\"role\":\"" });
             opening.push_str(turn.role.as_str());
             let text = said(&request.snapshot, turn);
-            let text = masked(&text, mask);
-            field("\",\"text\":", &crate::text::cut(&text, limit), &mut opening);
+            opening.push_str("\",\"text\":");
+            push_text(&mut opening, &cut(&masked(&text, mask), limit));
             opening.push('}');
         }
         opening.push_str("],\"evidence_units\":[");
@@ -69,7 +66,7 @@ impl Evidence {
     }
 
     /// Writes the unit of a candidate.
-    pub(crate) fn unit(&self, id: &str, candidate: &Candidate<'_, '_>, pair: &Pair<'_>) -> Unit {
+    pub(crate) fn unit(&self, id: &str, candidate: &Candidate<'_, '_>, pair: &Pair<'_>) -> String {
         let (limit, mask) = (self.limit, self.mask);
         let length = candidate.text.code_points();
         let input_length = code_points(&pair.arguments);
@@ -98,7 +95,7 @@ impl Evidence {
         json.push_str(",\"result_chars\":");
         json.push_str(&length.to_string());
         json.push('}');
-        Unit(json)
+        json
     }
 
     /// The estimate of a state without any unit.
@@ -112,19 +109,27 @@ impl Evidence {
     }
 }
 
+/// Whether there is anything to judge results against: a goal, given or found, or a next action. Without, nothing
+/// is asked.
+pub fn has_aim(request: &Request<'_>) -> bool {
+    is_aim(&goal::goal(request), &request.next_action)
+}
+
+fn is_aim(goal: &str, next_action: &str) -> bool {
+    !is_blank(goal) || !is_blank(next_action)
+}
+
 /// The turns that are told as context: the first, the system's, the listed ones, and the newest, at least one.
 fn context<'t>(
     request: &Request<'_>,
     turns: &'t [Turn],
-    protection: &TurnProtection,
+    protection: &'t TurnProtection,
 ) -> impl Iterator<Item = &'t Turn> {
     let at_least_one = request.options.preserve_recent_messages == 0;
     let last = turns.len().saturating_sub(1);
-    let shown = move |at: usize, reason: Option<crate::protection::Protection>| {
-        reason.is_some() || (at_least_one && at == last)
-    };
-    let reasons: Vec<_> = protection.reasons.clone();
-    turns.iter().enumerate().filter(move |&(at, _)| shown(at, reasons[at])).map(|(_, turn)| turn)
+    let told = turns.iter().zip(&protection.reasons).enumerate();
+    told.filter(move |(at, (_, reason))| reason.is_some() || (at_least_one && *at == last))
+        .map(|(_, (turn, _))| turn)
 }
 
 /// What was said in a turn: its text blocks joined with newlines. Never thinking, calls or results.
@@ -167,7 +172,7 @@ fn push_excerpt(json: &mut String, text: &str, length: u64, limit: u64, mask: bo
                 let start = text.floor_char_boundary(tail.start - MARGIN);
                 let back = masked(&text[start..], mask);
                 shown.push_str(&front[head.clone()]);
-                shown.push_str("\n…\n");
+                shown.push_str(ELLIPSIS);
                 shown.push_str(&back[tail.start - start..]);
             } else {
                 excerpt.push(&mut shown, &masked(text, mask));

@@ -67,6 +67,7 @@ mod text;
 pub use answers::Answers;
 pub use compaction::{Compaction, Settings};
 pub use error::{CompactionError, RequestError};
+pub use evidence::has_aim;
 pub use model::{Answer, DecisionModel, DecisionRequest, FailureKind, ModelError, Reading, Reply};
 pub use proposal::Proposal;
 pub use questions::Template;

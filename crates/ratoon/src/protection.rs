@@ -140,10 +140,13 @@ pub(crate) fn standings<'r, 'a>(
     turns: &TurnProtection,
 ) -> Vec<Standing<'r, 'a>> {
     let snapshot = &request.snapshot;
-    let earlier: Vec<Option<Cow<'_, str>>> =
-        pairs.iter().map(|pair| earlier_reference(request, pair)).collect();
-    let references: HashSet<&str> =
-        request.source_refs.values().chain(earlier.iter().flatten()).map(|reference| &**reference).collect();
+    let earlier: Vec<Option<String>> = pairs.iter().map(|pair| earlier_reference(request, pair)).collect();
+    let references: HashSet<&str> = request
+        .source_refs
+        .values()
+        .map(|reference| &**reference)
+        .chain(earlier.iter().flatten().map(String::as_str))
+        .collect();
     let read_until = last_model_activity(snapshot);
     let stand = |(index, pair): (usize, &Pair<'a>)| {
         let candidate = contract(request, index, pair, turns)?;
@@ -196,13 +199,13 @@ fn contract<'r, 'a>(
 }
 
 /// The reference in the marker of an excerpt made earlier, if the result is one.
-fn earlier_reference<'a>(request: &Request<'a>, pair: &Pair<'a>) -> Option<Cow<'a, str>> {
+fn earlier_reference(request: &Request<'_>, pair: &Pair<'_>) -> Option<String> {
     let text = pair.output(&request.snapshot)?.text()?;
     if !text.may_end_with(']') {
         return None;
     }
     let own = pair.call_id.decode().and_then(|id| request.source_refs.get(&id)).map(|own| &**own);
-    marker_reference(&text.decode_lossy(), own).map(|reference| Cow::Owned(reference.to_owned()))
+    marker_reference(&text.decode_lossy(), own).map(str::to_owned)
 }
 
 /// The last block in which the model said or did something. Results behind it have not been read.

@@ -121,15 +121,21 @@ pub(crate) fn select(
 }
 
 impl Outcome {
+    /// Kept without a probability.
+    pub(crate) fn kept(reason: Reason) -> Outcome {
+        Outcome { reason, probability: None, saved: None }
+    }
+
     fn before_selection(judgement: &Judgement) -> Outcome {
-        let (reason, probability) = match judgement {
-            Judgement::Known(probability) => (Reason::NeededOrUncertain, Some(*probability)),
-            Judgement::InvalidAnswer => (Reason::InvalidAnswer, None),
-            Judgement::ModelError => (Reason::ModelError, None),
-            Judgement::Timeout => (Reason::Timeout, None),
-            Judgement::Unobserved => (Reason::Unobserved, None),
-        };
-        Outcome { reason, probability, saved: None }
+        match judgement {
+            Judgement::Known(probability) => {
+                Outcome { probability: Some(*probability), ..Outcome::kept(Reason::NeededOrUncertain) }
+            }
+            Judgement::InvalidAnswer => Outcome::kept(Reason::InvalidAnswer),
+            Judgement::ModelError => Outcome::kept(Reason::ModelError),
+            Judgement::Timeout => Outcome::kept(Reason::Timeout),
+            Judgement::Unobserved => Outcome::kept(Reason::Unobserved),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn is_blank(text: &str) -> bool {
 }
 
 /// What stands between the head and the tail of a cut text.
-const ELLIPSIS: &str = "\n…\n";
+pub(crate) const ELLIPSIS: &str = "\n…\n";
 
 /// Which bytes of a text an excerpt shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! `ratoon recover`: the original back, verbatim.
 
-use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ratoon::preview::marker_reference;
 use ratoon_archive::RecoverError;
@@ -11,6 +10,7 @@ use ratoon_archive::transcript::{recover, split};
 
 use crate::arguments::Recover;
 use crate::failure::Failure;
+use crate::input::Source;
 use crate::output::buffered;
 use crate::terminal::{counted, hint, shown};
 
@@ -82,8 +82,8 @@ fn original(reference: &str) -> Result<String, Failure> {
                 .with_hint("other references belong to whoever wrote the request"),
         });
     };
-    let name = shown(&file, 200);
-    let bytes = fs::read(&*file).map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
+    let source = Source::File(PathBuf::from(&*file));
+    let (name, bytes) = (source.name(), source.read()?);
     recover(&bytes, id).map_err(|error| match error {
         RecoverError::Unreadable(error) => Failure::new(format!("{name} holds no messages: {error}")),
         error => Failure::new(format!("{name}, {}: {error}", shown(id, 60))),

@@ -1,10 +1,8 @@
 //! What could be done so that more is cut.
 
-use ratoon::Request;
 use ratoon::protection::Protection;
 use ratoon::request::RecentUnit;
 use ratoon::selection::Reason;
-use ratoon::snapshot::{Block, Role};
 use ratoon_models::Backend;
 
 use super::{Explained, words};
@@ -48,7 +46,7 @@ pub(crate) fn hints(explained: &Explained<'_, '_, '_>) -> Vec<String> {
     }
     let unobserved = decided(Reason::Unobserved);
     if unobserved > 0 {
-        hints.push(if !has_aim(request) {
+        hints.push(if !ratoon::has_aim(request) {
             "nothing says what the agent is after, so nothing could be judged; pass --goal TEXT".to_owned()
         } else {
             format!(
@@ -106,20 +104,4 @@ pub(crate) fn no_archive(archive: Archive) -> Option<&'static str> {
         ),
         Archive::References | Archive::File => None,
     }
-}
-
-/// True if there is something to judge results against.
-fn has_aim(request: &Request<'_>) -> bool {
-    let is_blank = |text: &str| text.trim().is_empty();
-    let snapshot = &request.snapshot;
-    let mut said =
-        snapshot.messages().iter().filter(|message| message.role == Role::User).flat_map(|message| {
-            snapshot.blocks_of(message).iter().filter_map(|block| match block {
-                Block::Text(text) => Some(text.decode_lossy()),
-                _ => None,
-            })
-        });
-    let has_goal =
-        if request.goal.is_empty() { said.any(|text| !is_blank(&text)) } else { !is_blank(&request.goal) };
-    has_goal || !is_blank(&request.next_action)
 }

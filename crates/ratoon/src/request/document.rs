@@ -91,18 +91,6 @@ impl<'a> Document<'a> {
 /// neither a misspelt request nor a request's field is mistaken for a part of one.
 const RECORDED_RUN: [&str; 5] = ["source", "licence", "task", "run", "origin"];
 
-/// The fields that only a request has.
-const REQUEST_FIELDS: [&str; 8] = [
-    "goal",
-    "next_action",
-    "source_refs",
-    "protected_message_ids",
-    "protected_call_ids",
-    "eligible_tool_names",
-    "options",
-    "token_counter",
-];
-
 struct Reading<'a, 'o> {
     input: &'a str,
     overrides: &'o Overrides,
@@ -131,7 +119,8 @@ impl<'a> Reading<'a, '_> {
             let name = key.decode_lossy();
             let place = Place::field(&name);
             let start = scanner.position();
-            has_request_fields |= REQUEST_FIELDS.contains(&&*name);
+            let is_shared = matches!(&*name, "messages" | "format");
+            let unknown_before = unknown.len();
             match &*name {
                 "messages" => {
                     has_messages = true;
@@ -170,6 +159,7 @@ impl<'a> Reading<'a, '_> {
                     scanner.value()?;
                 }
             }
+            has_request_fields |= !is_shared && unknown.len() == unknown_before;
             // Sizes of a request object are never asked for.
             Ok((scanner.position() - start) as u64)
         })?;
